@@ -1,0 +1,432 @@
+//! The kinds of events, as the rest of the program speaks of them. `docs/evidence.md` is the reference for readers.
+
+use crate::clock::Mono;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The cancellation state of the job at an event's own time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum CancelState {
+    /// Nobody has asked for a stop.
+    Running,
+    /// A stop was requested and is not yet acknowledged.
+    Cancelling,
+    /// The builder acknowledged the stop.
+    Acknowledged,
+}
+
+/// An event before it has a place in the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// When it happened (not when it was written).
+    pub at: Mono,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What happened. The JSON name of a variant is the line's `event`; its fields stand flat in the line.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EventKind {
+    /// The first line.
+    JobStarted(JobStarted),
+    /// The command's process runs.
+    CommandStarted(CommandStarted),
+    /// A builder library is observed in a process.
+    LibraryAttached(LibraryAttached),
+    /// A builder was met and left alone.
+    AttachRefused(AttachRefused),
+    /// A build method was entered.
+    BuildStarted(BuildStarted),
+    /// A phase began.
+    PhaseStarted(PhaseStarted),
+    /// A step of a phase was completed.
+    StepCompleted(StepCompleted),
+    /// A phase ended.
+    PhaseFinished(PhaseFinished),
+    /// A phase was closed by us, since nobody else will.
+    PhaseAborted(PhaseAborted),
+    /// The application's own monitor asked for the stop.
+    ApplicationDeclined(ApplicationDeclined),
+    /// A message to the application's logger.
+    Message(Message),
+    /// A build method returned.
+    BuildReturned(BuildReturned),
+    /// A stop was requested.
+    CancelRequested(CancelRequested),
+    /// A builder answered a request.
+    CancelAcknowledged(CancelAcknowledged),
+    /// A rung of the ladder was climbed.
+    LadderRung(LadderRung),
+    /// The command's process ended.
+    CommandExited(CommandExited),
+    /// Records that the wire lost or could not decode.
+    EvidenceLost(EvidenceLost),
+    /// The last line.
+    JobEnded(JobEnded),
+}
+
+/// Fields of `jobStarted`: the header.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobStarted {
+    /// Version of the log's format; this program writes 1.
+    pub format: u32,
+    /// The job's name, unique on the host.
+    pub job: String,
+    /// Version of stuckproof.
+    pub stuckproof: String,
+    /// The wrapped command.
+    pub argv: Vec<String>,
+    /// Its working directory.
+    pub cwd: String,
+    /// Host name.
+    pub host: String,
+    /// The runner's process.
+    pub runner_pid: u32,
+    /// The recognised CI host, or null.
+    pub ci_host: Option<String>,
+    /// `CLOCK_MONOTONIC` at the anchor, nanoseconds.
+    pub anchor_mono_ns: u64,
+    /// The wall clock at the anchor, nanoseconds since the Unix epoch, UTC.
+    pub anchor_wall_ns: u64,
+    /// Cooperative grace before the first signal, milliseconds; null is without limit.
+    pub grace_ms: Option<u64>,
+    /// From the first signal to SIGKILL, milliseconds.
+    pub kill_after_ms: u64,
+    /// The deadline, milliseconds from the start of the command, or null.
+    pub deadline_ms: Option<u64>,
+    /// What the attach library's place and the environment of the child were changed to, in words (`LD_PRELOAD`,
+    /// `ASAN_OPTIONS`).
+    pub environment_changes: Vec<String>,
+    /// Where the wire's mapped files lie, and why there.
+    pub wire: String,
+    /// How the command's streams are kept: `separate`, `merged` or `terminal`.
+    pub streams: String,
+}
+
+/// Fields of `commandStarted`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandStarted {
+    /// The process, which leads its own group.
+    pub pid: u32,
+}
+
+/// Fields of `libraryAttached`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LibraryAttached {
+    /// The builder's process.
+    pub pid: u32,
+    /// `tensorrt` or `tensorrt-rtx`.
+    pub flavour: String,
+    /// As the library says it.
+    pub version: String,
+    /// The mapped file.
+    pub path: String,
+    /// Whether a Python interpreter is in the process.
+    pub python: bool,
+    /// `library` when the slot table was proven on this version's real library, `headers` when on headers only.
+    pub proven: String,
+    /// Why messages are not recorded; null when they are.
+    pub messages_unobserved: Option<String>,
+}
+
+/// Fields of `attachRefused`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AttachRefused {
+    /// The builder's process.
+    pub pid: u32,
+    /// Why, for a person.
+    pub reason: String,
+}
+
+/// Fields of `buildStarted`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BuildStarted {
+    /// The build, counted from 1 over the whole job.
+    pub build: u32,
+    /// The builder's process.
+    pub pid: u32,
+    /// The thread that called.
+    pub tid: u32,
+    /// The method's name.
+    pub method: String,
+    /// Whether the application's own monitor is chained.
+    pub chained: bool,
+}
+
+/// Fields of `phaseStarted`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PhaseStarted {
+    /// The build.
+    pub build: u32,
+    /// The phase instance, counted from 1 over the whole job. Names repeat; this does not.
+    pub phase: u64,
+    /// The parent's instance, or null for a root.
+    pub parent: Option<u64>,
+    /// The parent's name as `TensorRT` gave it, where no open phase of that name was known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unknown_parent: Option<String>,
+    /// The display name.
+    pub name: String,
+    /// The announced steps.
+    pub steps: i32,
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+}
+
+/// Fields of `stepCompleted`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepCompleted {
+    /// The build.
+    pub build: u32,
+    /// The phase instance, or null where no open phase had that name.
+    pub phase: Option<u64>,
+    /// The parent's instance, or null.
+    pub parent: Option<u64>,
+    /// The phase's name.
+    pub name: String,
+    /// The step.
+    pub step: i32,
+    /// The announced steps, or null where the phase is unknown.
+    pub steps: Option<i32>,
+    /// The request that was answered with false, or null.
+    pub answered: Option<u32>,
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+}
+
+/// Fields of `phaseFinished`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PhaseFinished {
+    /// The build.
+    pub build: u32,
+    /// The phase instance, or null where no open phase had that name.
+    pub phase: Option<u64>,
+    /// The parent's instance, or null.
+    pub parent: Option<u64>,
+    /// The phase's name.
+    pub name: String,
+    /// Steps reported.
+    pub reported: u32,
+    /// Steps announced, or null where the phase is unknown.
+    pub steps: Option<i32>,
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+}
+
+/// Fields of `phaseAborted`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PhaseAborted {
+    /// The build.
+    pub build: u32,
+    /// The phase instance.
+    pub phase: u64,
+    /// The parent's instance, or null.
+    pub parent: Option<u64>,
+    /// The phase's name.
+    pub name: String,
+    /// Steps reported.
+    pub reported: u32,
+    /// Steps announced.
+    pub steps: i32,
+    /// Why it was closed.
+    pub reason: String,
+}
+
+/// Fields of `applicationDeclined`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplicationDeclined {
+    /// The build.
+    pub build: u32,
+    /// The phase instance, or null where no open phase had that name.
+    pub phase: Option<u64>,
+    /// The phase's name.
+    pub name: String,
+    /// The step.
+    pub step: i32,
+}
+
+/// Fields of `message`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Message {
+    /// The build, or null outside one.
+    pub build: Option<u32>,
+    /// The innermost open phase instance at that moment, or null.
+    pub phase: Option<u64>,
+    /// `internal_error`, `error`, `warning`.
+    pub severity: String,
+    /// `TensorRT`'s error code, where the text names one.
+    pub code: Option<u32>,
+    /// The text.
+    pub text: String,
+    /// Whether the text was cut.
+    pub truncated: bool,
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+}
+
+/// Fields of `buildReturned`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BuildReturned {
+    /// The build.
+    pub build: u32,
+    /// Whether it returned an engine.
+    pub engine: bool,
+    /// The serialised engine's bytes, where the method returns them.
+    pub bytes: Option<u64>,
+    /// Messages of each severity during the build: internal error, error, warning, info, verbose.
+    pub messages: [u32; 5],
+}
+
+/// Who asked first, in the words of the acceptance test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CancelSource {
+    /// Ctrl-C at a terminal.
+    CtrlC,
+    /// A signal or a deadline under a recognised CI host.
+    Ci,
+    /// An editor.
+    Ide,
+    /// SIGTERM or SIGHUP elsewhere, shutdown of a service, a deadline outside CI.
+    Service,
+    /// A program: control socket, cancel file, stdin closing, an outer event loop.
+    Api,
+}
+
+/// Fields of `cancelRequested`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CancelRequested {
+    /// The request's number, from 1 in order of arrival.
+    pub request: u32,
+    /// Who asked.
+    pub source: CancelSource,
+    /// The exact way: `SIGINT`, `SIGTERM`, `SIGHUP`, `control socket`, `cancel file`, `stdin closed`, `deadline`.
+    pub via: String,
+    /// What the asker gave as a reason, or null.
+    pub reason: Option<String>,
+    /// Whether this request set the state (the first does), or was recorded only.
+    pub accepted: bool,
+    /// Whether this request means "kill now" (a second interrupt at a terminal).
+    pub kill: bool,
+    /// The sender's process, where the kernel tells it.
+    pub pid: Option<u32>,
+    /// The sender's user, where the kernel tells it.
+    pub uid: Option<u32>,
+    /// The open branch of each running build when the request came, root first: `build`, then phases.
+    pub open_branch: Vec<OpenPhase>,
+}
+
+/// One open phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenPhase {
+    /// The build.
+    pub build: u32,
+    /// The phase instance.
+    pub phase: u64,
+    /// Its name.
+    pub name: String,
+    /// The last step reported, or null when none was.
+    pub last_step: Option<i32>,
+    /// The announced steps.
+    pub steps: i32,
+    /// How long it had been open, nanoseconds.
+    pub open_ns: u64,
+}
+
+/// Fields of `cancelAcknowledged`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CancelAcknowledged {
+    /// The accepted request.
+    pub request: u32,
+    /// The build that answered.
+    pub build: u32,
+    /// The phase instance whose step answered, or null.
+    pub phase: Option<u64>,
+    /// From the request's stamp to the acknowledgement's, nanoseconds.
+    pub latency_ns: u64,
+}
+
+/// Fields of `ladderRung`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LadderRung {
+    /// `cooperative`, `SIGTERM`, `SIGKILL`.
+    pub rung: String,
+    /// Why this rung now: `requested`, `grace over`, `kill requested`, `leftover processes`.
+    pub why: String,
+    /// The process group that was signalled, or null for the cooperative rung.
+    pub group: Option<u32>,
+}
+
+/// Fields of `commandExited`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CommandExited {
+    /// Its exit code, or null when a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it, or null.
+    pub signal: Option<i32>,
+    /// Whether it dumped core.
+    pub core_dumped: bool,
+}
+
+/// Fields of `evidenceLost`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EvidenceLost {
+    /// Records that the attach library could not store, or that were torn.
+    pub records: u64,
+    /// What happened, for a person.
+    pub reason: String,
+}
+
+/// The terminal states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum State {
+    /// An engine was returned, or, where no builder was seen, the command said 0.
+    Succeeded,
+    /// The builder acknowledged a request and returned nothing.
+    Cancelled,
+    /// Everything else.
+    Failed,
+}
+
+/// Fields of `jobEnded`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobEnded {
+    /// The job's state.
+    pub state: State,
+    /// Its cause: a cancel source, `builder`, `application_cancel`, `killed_by_runner`, `killed_by_host`, `oom`, `crash`,
+    /// `runner_lost`, `command`, `evidence_lost`; null after a success.
+    pub cause: Option<String>,
+    /// Whether any builder was observed.
+    pub observed: bool,
+    /// The exit code that the runner gives.
+    pub exit_code: u8,
+}

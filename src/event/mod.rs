@@ -1,0 +1,8 @@
+//! The event log of a job: what an event is, how a line is written and read, and the phase tree that follows from it.
+//!
+//! The log is the source of truth: `evidence.json`, `summary.json` and `phases.json` are all derived from it, so that
+//! what a kill leaves behind can be finished later by the same code.
+
+mod kinds;
+
+pub use kinds::*;

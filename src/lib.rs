@@ -1,0 +1,28 @@
+//! Stuckproof wraps a `TensorRT` engine build and leaves evidence that a release gate can trust.
+//!
+//! The modules are layers; a lower one never uses a higher one (`tests/layers.rs` reads the `use` lines and holds
+//! it). From the bottom:
+//!
+//! | level | modules |
+//! |---|---|
+//! | 0 | [`exit`], [`clock`], [`fsio`] |
+//! | 1 | [`digest`], [`event`] |
+//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`] |
+//! | 3 | [`supervise`] |
+//! | 4 | [`evidence`] |
+//! | 5 | [`render`] |
+//! | 7 | [`cli`] |
+
+pub mod attach;
+pub mod cancel;
+pub mod cli;
+pub mod clock;
+pub mod digest;
+pub mod event;
+pub mod evidence;
+pub mod exit;
+pub mod fsio;
+pub mod render;
+pub mod supervise;
+pub mod verdict;
+pub mod wire;

@@ -1,0 +1,5 @@
+//! The `stuckproof` command.
+
+fn main() -> std::process::ExitCode {
+    stuckproof::cli::main()
+}
