@@ -1,1 +1,272 @@
-//! Placeholder.
+//! The one cancellation state of a job.
+//!
+//! Every source that can stop a job (signals, the control socket, the cancel file, the deadline) calls
+//! [`Cancellation::request`] on its own thread. There the request is stamped and decided, and the cancel word is
+//! written before anything else happens: no disk sync and no queue stands between an interrupt and the builder. The
+//! main loop hears of it afterwards and puts it on record.
+
+use crate::clock::Mono;
+use crate::event::CancelSource;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Two interrupts within this time count as one: package runners and make pass a Ctrl-C on that the terminal has
+/// already delivered.
+pub const SAME_INTERRUPT: Duration = Duration::from_millis(100);
+
+/// The exact way in which a request came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Via {
+    /// SIGINT.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+    /// SIGHUP.
+    HangUp,
+    /// `stuckproof cancel`, or a program at the control socket.
+    ControlSocket,
+    /// The file named by `--cancel-file` appeared.
+    CancelFile,
+    /// Standard input ended.
+    StdinClosed,
+    /// The time given by `--deadline` was over.
+    Deadline,
+}
+
+impl Via {
+    /// The word that the evidence uses.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interrupt => "SIGINT",
+            Self::Terminate => "SIGTERM",
+            Self::HangUp => "SIGHUP",
+            Self::ControlSocket => "control socket",
+            Self::CancelFile => "cancel file",
+            Self::StdinClosed => "stdin closed",
+            Self::Deadline => "deadline",
+        }
+    }
+}
+
+/// A wish to stop, as its source brings it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ask {
+    /// Who asks, in the words of the acceptance test.
+    pub source: CancelSource,
+    /// How.
+    pub via: Via,
+    /// The reason given.
+    pub reason: Option<String>,
+    /// The asking process, where the kernel tells it.
+    pub pid: Option<u32>,
+    /// The asking user, where the kernel tells it.
+    pub uid: Option<u32>,
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// It is the first: it fixed the source and the clock, and the cancel word is written.
+    Accepted,
+    /// A stop was under way already; the request is put on record and changes nothing.
+    Recorded,
+    /// A second interrupt at a terminal: recorded, and the command is killed now.
+    Kill,
+    /// The job's record is sealed; nothing is changed and nothing recorded.
+    Over,
+}
+
+/// A request that was stamped and decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// Its number, from 1 in order of arrival; 0 when the job was over.
+    pub number: u32,
+    /// When it arrived.
+    pub at: Mono,
+    /// What was asked.
+    pub ask: Ask,
+    /// What became of it.
+    pub answer: Answer,
+    /// Why the cancel word could not be written, when it could not.
+    pub word_lost: Option<String>,
+}
+
+/// Writes the cancel word for an accepted request, so that builders see it at once. The error is for a person.
+pub type WriteWord = Box<dyn Fn(&Request) -> Result<(), String> + Send + Sync>;
+
+/// Tells the main loop of a decided request. It is called in the order of the numbers.
+pub type Tell = Box<dyn Fn(Request) + Send + Sync>;
+
+/// The cancellation state of one job. All sources share it.
+pub struct Cancellation {
+    state: Mutex<State>,
+    second_interrupt_kills: bool,
+    write_word: WriteWord,
+    tell: Tell,
+}
+
+#[derive(Default)]
+struct State {
+    requests: u32,
+    interrupt: Option<Mono>,
+    sealed: bool,
+}
+
+impl Cancellation {
+    /// A state that nobody has asked anything of. `second_interrupt_kills` holds at a terminal.
+    #[must_use]
+    pub fn new(second_interrupt_kills: bool, write_word: WriteWord, tell: Tell) -> Self {
+        Self { state: Mutex::default(), second_interrupt_kills, write_word, tell }
+    }
+
+    /// Stamps and decides a request, writes the cancel word if it is the first, and tells the main loop.
+    pub fn request(&self, ask: Ask) -> Request {
+        let mut state = self.lock();
+        // Stamped inside, so that the numbers and the stamps have one order.
+        let at = Mono::now();
+        let answer = self.decide(&mut state, &ask, at);
+        let mut request = Request { number: state.requests, at, ask, answer, word_lost: None };
+        match answer {
+            Answer::Accepted => request.word_lost = (self.write_word)(&request).err(),
+            Answer::Over => request.number = 0,
+            Answer::Recorded | Answer::Kill => {}
+        }
+        (self.tell)(request.clone());
+        request
+    }
+
+    /// Ends the state: from here on every request is answered with [`Answer::Over`]. Whatever was decided before has
+    /// been told.
+    pub fn seal(&self) {
+        self.lock().sealed = true;
+    }
+
+    fn decide(&self, state: &mut State, ask: &Ask, at: Mono) -> Answer {
+        if state.sealed {
+            return Answer::Over;
+        }
+        state.requests += 1;
+        let again = ask.via == Via::Interrupt && self.is_second_interrupt(state, at);
+        match (state.requests, again) {
+            (1, _) => Answer::Accepted,
+            (_, true) => Answer::Kill,
+            (_, false) => Answer::Recorded,
+        }
+    }
+
+    /// Whether this interrupt is one more than the first, as a person would count.
+    fn is_second_interrupt(&self, state: &mut State, at: Mono) -> bool {
+        match state.interrupt {
+            None => {
+                state.interrupt = Some(at);
+                false
+            }
+            Some(first) => self.second_interrupt_kills && at.since(first) >= SAME_INTERRUPT,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere must not take the stop button away.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    fn ask(via: Via) -> Ask {
+        Ask { source: CancelSource::Api, via, reason: None, pid: None, uid: None }
+    }
+
+    /// A state together with the words written and the requests told.
+    fn state(kills: bool) -> (Arc<Cancellation>, Arc<Mutex<Vec<u32>>>, Arc<Mutex<Vec<Request>>>) {
+        let (words, told) = (Arc::default(), Arc::default());
+        let (w, t): (Arc<Mutex<Vec<u32>>>, Arc<Mutex<Vec<Request>>>) = (Arc::clone(&words), Arc::clone(&told));
+        let write_word = Box::new(move |r: &Request| {
+            w.lock().unwrap().push(r.number);
+            Ok(())
+        });
+        let tell = Box::new(move |r| t.lock().unwrap().push(r));
+        (Arc::new(Cancellation::new(kills, write_word, tell)), words, told)
+    }
+
+    #[test]
+    fn the_first_fixes_and_later_ones_are_recorded() {
+        let (state, words, told) = state(true);
+        assert_eq!(state.request(ask(Via::Terminate)).answer, Answer::Accepted);
+        assert_eq!(state.request(ask(Via::Terminate)).answer, Answer::Recorded);
+        assert_eq!(state.request(ask(Via::CancelFile)).answer, Answer::Recorded);
+        assert_eq!(*words.lock().unwrap(), [1]);
+        assert_eq!(told.lock().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_second_interrupt_kills_at_a_terminal_only_and_not_within_the_same_keypress() {
+        let (terminal, ..) = state(true);
+        assert_eq!(terminal.request(ask(Via::Interrupt)).answer, Answer::Accepted);
+        assert_eq!(terminal.request(ask(Via::Interrupt)).answer, Answer::Recorded);
+        std::thread::sleep(SAME_INTERRUPT);
+        assert_eq!(terminal.request(ask(Via::Interrupt)).answer, Answer::Kill);
+        let (ci, ..) = state(false);
+        assert_eq!(ci.request(ask(Via::Interrupt)).answer, Answer::Accepted);
+        std::thread::sleep(SAME_INTERRUPT);
+        assert_eq!(ci.request(ask(Via::Interrupt)).answer, Answer::Recorded);
+    }
+
+    #[test]
+    fn after_the_seal_nothing_is_accepted() {
+        let (state, words, told) = state(true);
+        state.seal();
+        let late = state.request(ask(Via::Interrupt));
+        assert_eq!((late.number, late.answer), (0, Answer::Over));
+        assert!(words.lock().unwrap().is_empty());
+        assert_eq!(told.lock().unwrap().len(), 1, "the main loop still hears of it, to stop waiting");
+    }
+
+    fn via() -> impl Strategy<Value = Via> {
+        prop_oneof![
+            Just(Via::Interrupt),
+            Just(Via::Terminate),
+            Just(Via::HangUp),
+            Just(Via::ControlSocket),
+            Just(Via::CancelFile),
+            Just(Via::Deadline)
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn concurrent_requests_have_one_winner(
+            threads in prop::collection::vec(prop::collection::vec(via(), 1..6), 1..6),
+            kills: bool,
+        ) {
+            let (state, words, told) = state(kills);
+            let start = Arc::new(std::sync::Barrier::new(threads.len()));
+            let total: usize = threads.iter().map(Vec::len).sum();
+            let running: Vec<_> = threads
+                .into_iter()
+                .map(|asks| {
+                    let (state, start) = (Arc::clone(&state), Arc::clone(&start));
+                    std::thread::spawn(move || {
+                        start.wait();
+                        asks.into_iter().map(|via| state.request(ask(via)).number).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            let mut numbers: Vec<u32> = running.into_iter().flat_map(|t| t.join().unwrap()).collect();
+            numbers.sort_unstable();
+            prop_assert_eq!(&numbers, &(1..=total as u32).collect::<Vec<_>>());
+            let told = told.lock().unwrap();
+            let accepted: Vec<u32> =
+                told.iter().filter(|r| r.answer == Answer::Accepted).map(|r| r.number).collect();
+            prop_assert_eq!(accepted, vec![1]);
+            prop_assert_eq!(&*words.lock().unwrap(), &vec![1]);
+            prop_assert!(told.windows(2).all(|w| w[0].number < w[1].number && w[0].at <= w[1].at));
+        }
+    }
+}

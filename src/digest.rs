@@ -35,6 +35,12 @@ impl std::fmt::Display for Hex {
     }
 }
 
+/// The SHA-256 of some bytes, 64 hexadecimal digits.
+#[must_use]
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    Hex::of(bytes).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,7 +48,7 @@ mod tests {
     #[test]
     fn digests_are_the_standard_ones() {
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(Hex::of(b"abc").to_string(), abc);
+        assert_eq!(sha256_hex(b"abc"), abc);
         assert_eq!(Hex::of(b"abc").as_bytes().as_slice(), abc.as_bytes());
         assert_eq!(Hex::ZERO.to_string(), "0".repeat(64));
     }

@@ -1,1 +1,240 @@
-//! Placeholder.
+//! Files that survive a crash: written whole or not at all, and folders that nobody else can reach into.
+//!
+//! A name is published by `rename` after its bytes are on disk, and the folder is synced after it, so that a reader
+//! (or a machine that comes up again) sees the old file or the new one and never a part.
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// What went wrong with a file, and what to do about it.
+#[derive(Debug, Error)]
+pub enum FsError {
+    /// The system refused.
+    #[error("cannot {action} {path}: {source}{hint}", path = .path.display(), hint = hint(.source))]
+    Io {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// A folder that must be ours alone is not.
+    #[error("{path} {fault}; remove it, or set XDG_RUNTIME_DIR to a folder that only you can enter", path = .path.display())]
+    NotPrivate {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        fault: String,
+    },
+}
+
+impl FsError {
+    /// Pairs the system's answer with what was tried.
+    #[must_use]
+    pub fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { action, path: path.to_path_buf(), source }
+    }
+}
+
+/// The next step, for the answers that people meet.
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => " (give a folder that you may write to)",
+        io::ErrorKind::ReadOnlyFilesystem => " (give a folder on a file system that is not mounted read-only)",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => " (free some space or give another folder)",
+        io::ErrorKind::NotADirectory => " (a part of this path is a file)",
+        _ => "",
+    }
+}
+
+/// Writes one file whole: temporary name in the same folder, sync, rename, sync of the folder.
+pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FsError> {
+    let folder = path.parent().unwrap_or_else(|| Path::new("."));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    write_all_atomic(folder, &[(&name, bytes)])
+}
+
+/// Writes several files of one folder, each whole, with one sync of the folder for all of them.
+pub fn write_all_atomic(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), FsError> {
+    for (name, bytes) in files {
+        write_temporary(&temporary(folder, name), bytes)?;
+    }
+    for (name, _) in files {
+        let path = folder.join(name);
+        std::fs::rename(temporary(folder, name), &path).map_err(|e| FsError::new("publish", &path, e))?;
+    }
+    sync_folder(folder)
+}
+
+/// The name that a file has until it is whole. It starts with no dot: artifact uploads skip hidden files, and a
+/// leftover should be seen.
+fn temporary(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.part-{}", std::process::id()))
+}
+
+fn write_temporary(path: &Path, bytes: &[u8]) -> Result<(), FsError> {
+    let mut file = File::create(path).map_err(|e| FsError::new("create", path, e))?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.map_err(|e| {
+        // The error is what matters; a leftover of a failed write is of no use to anybody.
+        let _ = std::fs::remove_file(path);
+        FsError::new("write", path, e)
+    })
+}
+
+/// Puts a folder's names on disk.
+pub fn sync_folder(folder: &Path) -> Result<(), FsError> {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let opened = File::open(folder).map_err(|e| FsError::new("open", folder, e))?;
+    match opened.sync_all() {
+        // Some file systems have no sync for folders; their renames are as durable as they get.
+        Err(e) if e.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        other => other.map_err(|e| FsError::new("sync", folder, e)),
+    }
+}
+
+/// Creates a file that must not exist yet and can only grow.
+pub fn create_append_only(path: &Path) -> Result<File, FsError> {
+    let options = &mut OpenOptions::new();
+    options.append(true).create_new(true).mode(0o644).open(path).map_err(|e| FsError::new("create", path, e))
+}
+
+/// Makes a folder that only this user can enter, or checks that the one there is such a folder: a real folder (no
+/// link), owned by this user, closed to group and others.
+pub fn private_folder(path: &Path) -> Result<(), FsError> {
+    match std::fs::DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => {}
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(e) => return Err(FsError::new("create", path, e)),
+    }
+    let facts = std::fs::symlink_metadata(path).map_err(|e| FsError::new("examine", path, e))?;
+    let fault = if facts.is_dir() {
+        let owner = facts.uid();
+        let mode = facts.permissions().mode() & 0o777;
+        if owner != rustix::process::geteuid().as_raw() {
+            Some(format!("belongs to user {owner}"))
+        } else if mode & 0o077 != 0 {
+            Some(format!("has mode {mode:o}, so that others can enter it"))
+        } else {
+            None
+        }
+    } else {
+        Some("is not a folder".to_owned())
+    };
+    match fault {
+        Some(fault) => Err(FsError::NotPrivate { path: path.to_path_buf(), fault }),
+        None => Ok(()),
+    }
+}
+
+/// The folder of this user for sockets and locks: `$XDG_RUNTIME_DIR/stuckproof`, else `stuckproof-<uid>` in the
+/// folder for temporary files. It is created where needed and is always private.
+pub fn runtime_folder() -> Result<PathBuf, FsError> {
+    let uid = rustix::process::geteuid().as_raw();
+    let path = match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from) {
+        Some(folder) if folder.is_absolute() && folder.is_dir() => folder.join("stuckproof"),
+        _ => std::env::temp_dir().join(format!("stuckproof-{uid}")),
+    };
+    private_folder(&path)?;
+    Ok(path)
+}
+
+/// A lock that the kernel gives back when its holder dies, however it dies.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Creates `path`, locked from the moment at which it has that name, and holding `bytes`.
+    pub fn publish(path: &Path, bytes: &[u8]) -> Result<Self, FsError> {
+        let folder = path.parent().unwrap_or_else(|| Path::new("."));
+        let hidden = temporary(folder, &path.file_name().unwrap_or_default().to_string_lossy());
+        let mut file = File::create(&hidden).map_err(|e| FsError::new("create", &hidden, e))?;
+        let published = file
+            .lock()
+            .and_then(|()| file.write_all(bytes))
+            .and_then(|()| std::fs::rename(&hidden, path))
+            .map_err(|e| FsError::new("publish", path, e));
+        published.map(|()| Self { _file: file })
+    }
+
+    /// Whether somebody holds the lock of `path`. A file that does not exist is not held.
+    pub fn held(path: &Path) -> Result<bool, FsError> {
+        let file = match rustix::fs::openat(
+            rustix::fs::CWD,
+            path,
+            OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW,
+            Mode::empty(),
+        ) {
+            Ok(fd) => File::from(fd),
+            Err(rustix::io::Errno::NOENT) => return Ok(false),
+            Err(e) => return Err(FsError::new("open", path, e.into())),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(e)) => Err(FsError::new("examine the lock of", path, e)),
+        }
+    }
+}
+
+/// Whether this process may create names in a folder, by the kernel's own judgement.
+#[must_use]
+pub fn writable(folder: &Path) -> bool {
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    rustix::fs::accessat(rustix::fs::CWD, folder, access, AtFlags::EACCESS).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_leaves_no_leftover() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("summary.json");
+        write_atomic(&path, b"old").unwrap();
+        write_atomic(&path, b"new").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn an_append_only_file_is_never_an_old_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stdout.log");
+        create_append_only(&path).unwrap();
+        assert!(create_append_only(&path).is_err());
+    }
+
+    #[test]
+    fn a_private_folder_is_closed_and_a_foreign_one_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("own");
+        private_folder(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        private_folder(&path).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o750)).unwrap();
+        assert!(private_folder(&path).unwrap_err().to_string().contains("others can enter"));
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        assert!(private_folder(&link).unwrap_err().to_string().contains("not a folder"));
+    }
+
+    #[test]
+    fn a_lock_is_held_as_long_as_its_holder_lives() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.json");
+        assert!(!Lock::held(&path).unwrap());
+        let lock = Lock::publish(&path, b"{}").unwrap();
+        assert!(Lock::held(&path).unwrap());
+        drop(lock);
+        assert!(!Lock::held(&path).unwrap());
+    }
+}

@@ -1,0 +1,192 @@
+//! The ladder: what is done to a command that must stop, and when. It decides only; nothing here sends a signal.
+//!
+//! cooperative (the cancel word, already written) → SIGTERM to the group after the grace → SIGKILL after
+//! `kill_after`. Processes that outlive the command itself climb the same two last rungs.
+
+use super::host::Patience;
+use crate::clock::Mono;
+use std::time::Duration;
+
+/// How long processes that the command left behind may take to leave by themselves. Helpers of a runtime end a few
+/// milliseconds after the process that they serve; that is no leftover.
+const SETTLE: Duration = Duration::from_millis(250);
+/// From SIGTERM to SIGKILL for processes that outlived their command when nobody had asked for a stop.
+const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
+
+/// A rung.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rung {
+    /// The builder is asked to stop at its next step.
+    Cooperative,
+    /// SIGTERM to the group.
+    Terminate,
+    /// SIGKILL to the group.
+    Kill,
+}
+
+impl Rung {
+    /// The word that the evidence uses.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cooperative => "cooperative",
+            Self::Terminate => "SIGTERM",
+            Self::Kill => "SIGKILL",
+        }
+    }
+}
+
+/// A rung to climb now, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Climb {
+    /// The rung.
+    pub rung: Rung,
+    /// Why, as the evidence says it.
+    pub why: &'static str,
+}
+
+/// The ladder of one job.
+#[derive(Debug)]
+pub struct Ladder {
+    patience: Patience,
+    requested: Option<Mono>,
+    terminated: Option<Mono>,
+    killed: bool,
+    /// When the command ended and left processes behind.
+    left_behind: Option<Mono>,
+}
+
+impl Ladder {
+    /// A ladder that nobody stands on.
+    #[must_use]
+    pub fn new(patience: Patience) -> Self {
+        Self { patience, requested: None, terminated: None, killed: false, left_behind: None }
+    }
+
+    /// A stop was accepted at `at`.
+    pub fn request(&mut self, at: Mono) -> Climb {
+        self.requested = Some(at);
+        Climb { rung: Rung::Cooperative, why: "requested" }
+    }
+
+    /// Somebody wants the command dead now. Nothing, when it has been killed already.
+    pub fn kill(&mut self) -> Option<Climb> {
+        let first = !std::mem::replace(&mut self.killed, true);
+        first.then_some(Climb { rung: Rung::Kill, why: "kill requested" })
+    }
+
+    /// The command ended at `at` and left processes of its group behind.
+    pub fn leave_behind(&mut self, at: Mono) {
+        self.left_behind = Some(at);
+    }
+
+    /// The rung that is due, if one is. `cooperative` says whether a builder is there that can answer.
+    pub fn due(&mut self, now: Mono, cooperative: bool) -> Option<Climb> {
+        let (at, climb) = self.next(cooperative)?;
+        if now < at {
+            return None;
+        }
+        match climb.rung {
+            Rung::Cooperative => {}
+            Rung::Terminate => self.terminated = Some(now),
+            Rung::Kill => self.killed = true,
+        }
+        Some(climb)
+    }
+
+    /// When the next rung is due, and which it is.
+    #[must_use]
+    pub fn next(&self, cooperative: bool) -> Option<(Mono, Climb)> {
+        if self.killed {
+            return None;
+        }
+        if let Some(terminated) = self.terminated {
+            return Some((after(terminated, self.kill_after()), self.kill_climb()));
+        }
+        if let Some(left) = self.left_behind {
+            let climb = Climb { rung: Rung::Terminate, why: "leftover processes" };
+            return Some((after(left, SETTLE), climb));
+        }
+        let requested = self.requested?;
+        if !cooperative {
+            return Some((requested, Climb { rung: Rung::Terminate, why: "no builder observed" }));
+        }
+        let grace = self.patience.grace?;
+        Some((after(requested, grace), Climb { rung: Rung::Terminate, why: "grace over" }))
+    }
+
+    fn kill_after(&self) -> Duration {
+        if self.requested.is_some() {
+            self.patience.kill_after
+        } else {
+            self.patience.kill_after.min(LEFTOVER_GRACE)
+        }
+    }
+
+    fn kill_climb(&self) -> Climb {
+        let why = if self.left_behind.is_some() { "leftover processes" } else { "SIGTERM ignored" };
+        Climb { rung: Rung::Kill, why }
+    }
+}
+
+fn after(at: Mono, span: Duration) -> Mono {
+    Mono(at.0.saturating_add(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn ladder(grace: Option<u64>) -> Ladder {
+        Ladder::new(Patience { grace: grace.map(Duration::from_secs), kill_after: Duration::from_secs(10) })
+    }
+
+    #[test]
+    fn the_rungs_come_in_order_and_once() {
+        let mut l = ladder(Some(60));
+        assert_eq!(l.due(Mono(0), true), None);
+        assert_eq!(l.request(Mono(S)).rung, Rung::Cooperative);
+        assert_eq!(l.due(Mono(60 * S), true), None);
+        assert_eq!(l.due(Mono(61 * S), true), Some(Climb { rung: Rung::Terminate, why: "grace over" }));
+        assert_eq!(l.due(Mono(70 * S), true), None);
+        assert_eq!(l.due(Mono(71 * S), true), Some(Climb { rung: Rung::Kill, why: "SIGTERM ignored" }));
+        assert_eq!(l.due(Mono(1000 * S), true), None);
+    }
+
+    #[test]
+    fn without_a_limit_only_a_person_ends_the_grace() {
+        let mut l = ladder(None);
+        l.request(Mono(0));
+        assert_eq!(l.due(Mono(100_000 * S), true), None);
+        assert_eq!(l.kill().map(|c| c.rung), Some(Rung::Kill));
+        assert_eq!(l.kill(), None);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_builder_that_is_not_there() {
+        let mut l = ladder(None);
+        l.request(Mono(5));
+        assert_eq!(l.due(Mono(5), false).map(|c| c.why), Some("no builder observed"));
+    }
+
+    #[test]
+    fn leftovers_get_a_moment_then_a_word_then_the_end() {
+        let mut l = ladder(Some(60));
+        l.leave_behind(Mono(0));
+        assert_eq!(l.due(Mono(S / 5), true), None);
+        assert_eq!(l.due(Mono(S), true).map(|c| c.rung), Some(Rung::Terminate));
+        assert_eq!(l.due(Mono(2 * S), true).map(|c| c.rung), Some(Rung::Kill));
+    }
+
+    #[test]
+    fn leftovers_of_a_stopped_command_keep_the_time_they_were_promised() {
+        let mut l = ladder(Some(1));
+        l.request(Mono(0));
+        assert_eq!(l.due(Mono(S), true).map(|c| c.rung), Some(Rung::Terminate));
+        l.leave_behind(Mono(2 * S));
+        assert_eq!(l.due(Mono(10 * S), true), None);
+        assert_eq!(l.due(Mono(11 * S), true).map(|c| c.why), Some("leftover processes"));
+    }
+}
