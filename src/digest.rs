@@ -1,13 +1,55 @@
-//! Digests.
+//! SHA-256 and its text form.
 
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
+
+/// A SHA-256 digest as 64 lowercase hex digits, without an allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hex([u8; 64]);
+
+impl Hex {
+    /// 64 zeros: what stands where there is nothing to digest.
+    pub const ZERO: Self = Self([b'0'; 64]);
+
+    /// The digest of `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(Sha256::digest(bytes)) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        Self(text)
+    }
+
+    /// The digits.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 64] {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for Hex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|&digit| std::fmt::Write::write_char(f, char::from(digit)))
+    }
+}
 
 /// The SHA-256 of some bytes, 64 hexadecimal digits.
 #[must_use]
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    Hex::of(bytes).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_the_standard_ones() {
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(sha256_hex(b"abc"), abc);
+        assert_eq!(Hex::of(b"abc").as_bytes().as_slice(), abc.as_bytes());
+        assert_eq!(Hex::ZERO.to_string(), "0".repeat(64));
+    }
 }

@@ -8,7 +8,7 @@
 //! | 0 | [`exit`], [`clock`], [`fsio`] |
 //! | 1 | [`digest`], [`event`] |
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`] |
-//! | 3 | [`supervise`] |
+//! | 3 | [`observe`], [`supervise`] |
 //! | 4 | [`evidence`] |
 //! | 5 | [`render`] |
 //! | 7 | [`cli`] |
@@ -22,6 +22,7 @@ pub mod event;
 pub mod evidence;
 pub mod exit;
 pub mod fsio;
+pub mod observe;
 pub mod render;
 pub mod supervise;
 pub mod verdict;

@@ -314,6 +314,20 @@ pub enum CancelSource {
     Api,
 }
 
+impl CancelSource {
+    /// As the log and the summary say it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CtrlC => "ctrl_c",
+            Self::Ci => "ci",
+            Self::Ide => "ide",
+            Self::Service => "service",
+            Self::Api => "api",
+        }
+    }
+}
+
 /// Fields of `cancelRequested`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -392,6 +406,9 @@ pub struct CommandExited {
     pub signal: Option<i32>,
     /// Whether it dumped core.
     pub core_dumped: bool,
+    /// How many processes the kernel's OOM killer ended in the command's memory cgroup while it ran, or null where that
+    /// count cannot be read.
+    pub oom_kills: Option<u64>,
 }
 
 /// Fields of `evidenceLost`.

@@ -3,6 +3,16 @@
 //! The log is the source of truth: `evidence.json`, `summary.json` and `phases.json` are all derived from it, so that
 //! what a kill leaves behind can be finished later by the same code.
 
+mod cancellability;
 mod kinds;
+mod line;
+mod reader;
+mod tree;
+mod writer;
 
+pub use cancellability::{Cancellability, Waits};
 pub use kinds::*;
+pub use line::{Line, event_schema};
+pub use reader::{Ending, LogFault, LogReader};
+pub use tree::{BuildTree, PhaseEnd, PhaseInstance, Silence, Tree};
+pub use writer::{Encoder, LogError, LogWriter};

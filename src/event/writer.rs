@@ -1,0 +1,386 @@
+//! Writes the log.
+//!
+//! The frequent kinds are put together by hand, since a conversion must keep up with a million events a second; the
+//! rare ones go through serde. Both give the same bytes that [`Line::to_json`](super::Line::to_json) gives.
+
+use super::kinds::{
+    CancelState, Event, EventKind, JobStarted, Message, PhaseFinished, PhaseStarted, StepCompleted,
+};
+use crate::clock::{Anchor, Mono};
+use crate::digest::Hex;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Bytes that are gathered before they go to the file.
+const BATCH: usize = 128 << 10;
+
+/// Why the log cannot be written.
+#[derive(Debug, Error)]
+pub enum LogError {
+    /// The file cannot be made.
+    #[error("the event log {path} cannot be created: {source}; choose another --bundle folder")]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// The system's word.
+        source: io::Error,
+    },
+    /// The file cannot be written or synced.
+    #[error("the event log {path} cannot be written: {source}; free space on its disk and run the job again")]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The system's word.
+        source: io::Error,
+    },
+    /// An earlier write failed. Nothing is written after that, so that the log stays a prefix of what happened.
+    #[error("the event log {path} was given up after an earlier write error")]
+    GivenUp {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Something was to be written after the end.
+    #[error("the event log {path} has ended; nothing may stand after its end")]
+    Ended {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// The log of one job, open for appending. What is appended reaches the file with [`flush`](Self::flush) and the disk
+/// with [`sync`](Self::sync).
+pub struct LogWriter {
+    path: PathBuf,
+    file: File,
+    encoder: Encoder,
+    buffer: Vec<u8>,
+    given_up: bool,
+    ended: bool,
+}
+
+impl LogWriter {
+    /// Makes the log with its header. The file must not exist.
+    pub fn create(path: &Path, header: &JobStarted) -> Result<Self, LogError> {
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(path)
+            .map_err(|source| LogError::Create { path: path.to_owned(), source })?;
+        let mut writer = Self {
+            path: path.to_owned(),
+            file,
+            encoder: Encoder::new(header.anchor()),
+            buffer: Vec::with_capacity(BATCH + (4 << 10)),
+            given_up: false,
+            ended: false,
+        };
+        writer.append(&Event { at: header.anchor().mono, kind: EventKind::JobStarted(header.clone()) })?;
+        Ok(writer)
+    }
+
+    /// Appends an event.
+    pub fn append(&mut self, event: &Event) -> Result<(), LogError> {
+        self.usable()?;
+        if self.ended {
+            return Err(LogError::Ended { path: self.path.clone() });
+        }
+        self.encoder.encode(event, &mut self.buffer);
+        self.ended = matches!(event.kind, EventKind::JobEnded(_));
+        if self.buffer.len() >= BATCH { self.flush() } else { Ok(()) }
+    }
+
+    /// Hands everything to the kernel: it then survives the end of this process.
+    pub fn flush(&mut self) -> Result<(), LogError> {
+        self.usable()?;
+        let written = self.file.write_all(&self.buffer);
+        self.buffer.clear();
+        written.map_err(|source| self.give_up(source))
+    }
+
+    /// Flushes and waits for the disk.
+    pub fn sync(&mut self) -> Result<(), LogError> {
+        self.flush()?;
+        self.file.sync_data().map_err(|source| self.give_up(source))
+    }
+
+    fn usable(&self) -> Result<(), LogError> {
+        if self.given_up { Err(LogError::GivenUp { path: self.path.clone() }) } else { Ok(()) }
+    }
+
+    fn give_up(&mut self, source: io::Error) -> LogError {
+        self.given_up = true;
+        LogError::Write { path: self.path.clone(), source }
+    }
+}
+
+impl JobStarted {
+    /// The pair of clocks that dates every event of the job.
+    #[must_use]
+    pub fn anchor(&self) -> Anchor {
+        Anchor { mono: Mono(self.anchor_mono_ns), wall_ns: self.anchor_wall_ns }
+    }
+}
+
+/// Turns events into lines, each with its number, its digest of the line before and its cancellation state.
+pub struct Encoder {
+    seq: u64,
+    prev: Hex,
+    wall: WallText,
+    requested: Option<Mono>,
+    acknowledged: Option<Mono>,
+}
+
+impl Encoder {
+    /// An encoder that stands before the first line.
+    #[must_use]
+    pub fn new(anchor: Anchor) -> Self {
+        Self { seq: 0, prev: Hex::ZERO, wall: WallText::new(anchor), requested: None, acknowledged: None }
+    }
+
+    /// Appends the event's line and a newline to `out`.
+    pub fn encode(&mut self, event: &Event, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.seq += 1;
+        let cancel = self.cancel_state(event);
+        out.extend_from_slice(b"{\"seq\":");
+        number(self.seq, out);
+        out.extend_from_slice(b",\"prev\":\"");
+        out.extend_from_slice(self.prev.as_bytes());
+        out.extend_from_slice(b"\",\"t\":");
+        number(event.at.0, out);
+        out.extend_from_slice(b",\"wall\":\"");
+        self.wall.write(event.at, out);
+        out.extend_from_slice(b"\",\"event\":\"");
+        out.extend_from_slice(event.kind.name().as_bytes());
+        out.extend_from_slice(match cancel {
+            CancelState::Running => b"\",\"cancel\":\"running\"",
+            CancelState::Cancelling => b"\",\"cancel\":\"cancelling\"",
+            CancelState::Acknowledged => b"\",\"cancel\":\"acknowledged\"",
+        });
+        fields(&event.kind, out);
+        self.prev = Hex::of(&out[start..]);
+        out.push(b'\n');
+    }
+
+    /// The state at the event's own time; records reach the log late, so that the order of lines does not tell it.
+    fn cancel_state(&mut self, event: &Event) -> CancelState {
+        match &event.kind {
+            EventKind::CancelRequested(request) if request.accepted => {
+                self.requested.get_or_insert(event.at);
+            }
+            EventKind::CancelAcknowledged(_) => {
+                self.acknowledged.get_or_insert(event.at);
+            }
+            _ => {}
+        }
+        if self.acknowledged.is_some_and(|at| event.at >= at) {
+            CancelState::Acknowledged
+        } else if self.requested.is_some_and(|at| event.at >= at) {
+            CancelState::Cancelling
+        } else {
+            CancelState::Running
+        }
+    }
+}
+
+/// The wall clock as text; the seconds are formatted once and reused.
+struct WallText {
+    anchor: Anchor,
+    second: u64,
+    prefix: String,
+}
+
+impl WallText {
+    fn new(anchor: Anchor) -> Self {
+        Self { anchor, second: u64::MAX, prefix: String::new() }
+    }
+
+    fn write(&mut self, at: Mono, out: &mut Vec<u8>) {
+        let ns = self.anchor.wall_ns(at);
+        let second = ns / 1_000_000_000;
+        if second != self.second {
+            self.prefix = self.anchor.rfc3339(at);
+            self.prefix.truncate("2026-01-02T03:04:05.".len());
+            self.second = second;
+        }
+        out.extend_from_slice(self.prefix.as_bytes());
+        let micros = ns % 1_000_000_000 / 1_000;
+        let mut digits = [b'0'; 6];
+        let mut rest = micros;
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        out.extend_from_slice(&digits);
+        out.push(b'Z');
+    }
+}
+
+/// The event's own fields and the closing brace.
+fn fields(kind: &EventKind, out: &mut Vec<u8>) {
+    match kind {
+        EventKind::StepCompleted(step) => step_fields(step, out),
+        EventKind::PhaseStarted(phase) => phase_started_fields(phase, out),
+        EventKind::PhaseFinished(phase) => phase_finished_fields(phase, out),
+        EventKind::Message(message) => message_fields(message, out),
+        rare => {
+            if !rare.has_build() {
+                out.extend_from_slice(b",\"build\":null");
+            }
+            out.push(b',');
+            let json = rare.fields().expect("plain structs of numbers, strings and lists always serialise");
+            out.extend_from_slice(&json[1..]);
+            return;
+        }
+    }
+    out.push(b'}');
+}
+
+fn step_fields(step: &StepCompleted, out: &mut Vec<u8>) {
+    field(b"build", step.build, out);
+    field(b"phase", step.phase, out);
+    field(b"parent", step.parent, out);
+    field(b"name", step.name.as_str(), out);
+    field(b"step", step.step, out);
+    field(b"steps", step.steps, out);
+    field(b"answered", step.answered, out);
+    field(b"pid", step.pid, out);
+    field(b"tid", step.tid, out);
+}
+
+fn phase_started_fields(phase: &PhaseStarted, out: &mut Vec<u8>) {
+    field(b"build", phase.build, out);
+    field(b"phase", phase.phase, out);
+    field(b"parent", phase.parent, out);
+    if let Some(unknown) = &phase.unknown_parent {
+        field(b"unknownParent", unknown.as_str(), out);
+    }
+    field(b"name", phase.name.as_str(), out);
+    field(b"steps", phase.steps, out);
+    field(b"pid", phase.pid, out);
+    field(b"tid", phase.tid, out);
+}
+
+fn phase_finished_fields(phase: &PhaseFinished, out: &mut Vec<u8>) {
+    field(b"build", phase.build, out);
+    field(b"phase", phase.phase, out);
+    field(b"parent", phase.parent, out);
+    field(b"name", phase.name.as_str(), out);
+    field(b"reported", phase.reported, out);
+    field(b"steps", phase.steps, out);
+    field(b"pid", phase.pid, out);
+    field(b"tid", phase.tid, out);
+}
+
+fn message_fields(message: &Message, out: &mut Vec<u8>) {
+    field(b"build", message.build, out);
+    field(b"phase", message.phase, out);
+    field(b"severity", message.severity.as_str(), out);
+    field(b"code", message.code, out);
+    field(b"text", message.text.as_str(), out);
+    field(b"truncated", message.truncated, out);
+    field(b"pid", message.pid, out);
+    field(b"tid", message.tid, out);
+}
+
+fn field(name: &[u8], value: impl Put, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name);
+    out.extend_from_slice(b"\":");
+    value.put(out);
+}
+
+/// A value that can stand in a line.
+trait Put {
+    fn put(self, out: &mut Vec<u8>);
+}
+
+impl Put for u64 {
+    fn put(self, out: &mut Vec<u8>) {
+        number(self, out);
+    }
+}
+
+impl Put for u32 {
+    fn put(self, out: &mut Vec<u8>) {
+        number(u64::from(self), out);
+    }
+}
+
+impl Put for i32 {
+    fn put(self, out: &mut Vec<u8>) {
+        if self < 0 {
+            out.push(b'-');
+        }
+        number(u64::from(self.unsigned_abs()), out);
+    }
+}
+
+impl Put for bool {
+    fn put(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(if self { b"true" } else { b"false" });
+    }
+}
+
+impl Put for &str {
+    fn put(self, out: &mut Vec<u8>) {
+        string(self, out);
+    }
+}
+
+impl<T: Put> Put for Option<T> {
+    fn put(self, out: &mut Vec<u8>) {
+        match self {
+            Some(value) => value.put(out),
+            None => out.extend_from_slice(b"null"),
+        }
+    }
+}
+
+fn number(mut value: u64, out: &mut Vec<u8>) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// A JSON string, escaped as serde escapes: control characters, the quote and the backslash.
+fn string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest.iter().position(|&byte| byte < b' ' || byte == b'"' || byte == b'\\') {
+        out.extend_from_slice(&rest[..at]);
+        escape(rest[at], out);
+        rest = &rest[at + 1..];
+    }
+    out.extend_from_slice(rest);
+    out.push(b'"');
+}
+
+fn escape(byte: u8, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let short = match byte {
+        b'"' | b'\\' => byte,
+        0x08 => b'b',
+        b'\t' => b't',
+        b'\n' => b'n',
+        0x0c => b'f',
+        b'\r' => b'r',
+        _ => {
+            out.extend_from_slice(b"\\u00");
+            out.push(DIGITS[usize::from(byte >> 4)]);
+            out.push(DIGITS[usize::from(byte & 15)]);
+            return;
+        }
+    };
+    out.extend_from_slice(&[b'\\', short]);
+}

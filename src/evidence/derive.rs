@@ -1,0 +1,382 @@
+//! From the log to the evidence, in one pass. Steps are counted and forgotten; what is kept grows with the phases,
+//! errors and requests only.
+
+use super::model::{
+    Build, Command, Counts, ErrorLine, Evidence, JobState, Loss, MessageCounts, Refusal, Request, Rung,
+    SilenceFacts, Times,
+};
+use super::{Bundle, EVENTS, EvidenceError, Phases, summary};
+use crate::clock::{Anchor, Mono, round_ms};
+use crate::event::{
+    BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, Event, EventKind, JobEnded,
+    JobStarted, LadderRung, LibraryAttached, LogFault, LogReader, Message, Tree,
+};
+use crate::verdict::{BuildVerdict, Judge, Verdict};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What one pass over the log gathers.
+struct Gathered {
+    header: JobStarted,
+    tree: Tree,
+    judge: Judge,
+    started: Option<(Mono, u32)>,
+    exited: Option<(Mono, CommandExited)>,
+    ended: Option<JobEnded>,
+    libraries: Vec<LibraryAttached>,
+    refusals: Vec<Refusal>,
+    messages: Vec<(Mono, Message)>,
+    requests: Vec<(Mono, CancelRequested)>,
+    acknowledged: BTreeMap<u32, (Mono, CancelAcknowledged)>,
+    rungs: Vec<(Mono, LadderRung)>,
+    lost: Vec<Loss>,
+    counts: Counts,
+    last: Mono,
+}
+
+/// Reads the bundle's log and derives everything from it.
+pub(super) fn derive(path: &Path) -> Result<Bundle, EvidenceError> {
+    let mut reader = LogReader::open(&path.join(EVENTS))
+        .map_err(|source| EvidenceError::NoLog { path: path.to_owned(), source })?;
+    let mut faults = Vec::new();
+    let mut gathered: Option<Gathered> = None;
+    loop {
+        match reader.read() {
+            Ok(None) => break,
+            Ok(Some(line)) => match (&mut gathered, &line.event.kind) {
+                (Some(gathered), _) => gathered.see(&line.event),
+                (none, EventKind::JobStarted(header)) => *none = Some(Gathered::new(header.clone())),
+                _ => {}
+            },
+            Err(fault) => faults.push(fault),
+        }
+    }
+    let Some(mut gathered) = gathered else { return Err(without_header(path, faults)) };
+    gathered.tree.finish();
+    let ending = reader.ending();
+    let evidence = gathered.evidence(ending, &faults);
+    Ok(Bundle {
+        path: path.to_owned(),
+        phases: Phases::of(&gathered.tree, evidence.finished),
+        summary: summary::of(&evidence),
+        evidence,
+        ending,
+        faults,
+    })
+}
+
+/// The evidence of a job of which only the header is known.
+pub(super) fn provisional(header: &JobStarted) -> Evidence {
+    Gathered::new(header.clone()).evidence(Ending::Open, &[])
+}
+
+fn without_header(path: &Path, faults: Vec<LogFault>) -> EvidenceError {
+    let path = path.to_owned();
+    match faults.into_iter().next() {
+        Some(fault) => EvidenceError::Log { path, fault },
+        None => EvidenceError::NoHeader { path },
+    }
+}
+
+impl Gathered {
+    fn new(header: JobStarted) -> Self {
+        Self {
+            last: header.anchor().mono,
+            header,
+            tree: Tree::default(),
+            judge: Judge::default(),
+            started: None,
+            exited: None,
+            ended: None,
+            libraries: Vec::new(),
+            refusals: Vec::new(),
+            messages: Vec::new(),
+            requests: Vec::new(),
+            acknowledged: BTreeMap::new(),
+            rungs: Vec::new(),
+            lost: Vec::new(),
+            counts: Counts { events: 1, ..Counts::default() },
+        }
+    }
+
+    fn see(&mut self, event: &Event) {
+        let at = event.at;
+        self.last = self.last.max(at);
+        self.counts.events += 1;
+        self.tree.see(event);
+        self.judge.see(event);
+        match &event.kind {
+            EventKind::CommandStarted(command) => self.started = Some((at, command.pid)),
+            EventKind::CommandExited(exit) => self.exited = Some((at, exit.clone())),
+            EventKind::LibraryAttached(library) => self.libraries.push(library.clone()),
+            EventKind::AttachRefused(refused) => self.refusals.push(Refusal {
+                pid: refused.pid,
+                reason: refused.reason.clone(),
+                at: self.wall(at),
+            }),
+            EventKind::Message(message) => {
+                self.counts.messages += 1;
+                if matches!(message.severity.as_str(), "error" | "internal_error") {
+                    self.messages.push((at, message.clone()));
+                }
+            }
+            EventKind::BuildStarted(_) => self.counts.builds += 1,
+            EventKind::PhaseStarted(_) => self.counts.phases += 1,
+            EventKind::StepCompleted(_) => self.counts.steps += 1,
+            EventKind::CancelRequested(request) => self.requests.push((at, request.clone())),
+            EventKind::CancelAcknowledged(ack) => {
+                self.acknowledged.entry(ack.build).or_insert((at, ack.clone()));
+            }
+            EventKind::LadderRung(rung) => self.rungs.push((at, rung.clone())),
+            EventKind::EvidenceLost(lost) => {
+                self.lost.push(Loss { records: lost.records, reason: lost.reason.clone(), at: self.wall(at) })
+            }
+            EventKind::JobEnded(ended) => self.ended = Some(ended.clone()),
+            _ => {}
+        }
+    }
+
+    fn evidence(&self, ending: Ending, faults: &[LogFault]) -> Evidence {
+        let verdict = self.judge.verdict();
+        let end = self.ended.as_ref();
+        let mut evidence = Evidence {
+            format: 1,
+            finished: end.is_some(),
+            job: self.header.job.clone(),
+            state: end.map_or(self.live(), |end| end.state.into()),
+            cause: end.and_then(|end| end.cause.clone()),
+            observed: verdict.observed,
+            decisive_build: verdict.decisive,
+            exit_code: end.map(|end| end.exit_code),
+            notes: Vec::new(),
+            started_at: self.wall(self.header.anchor().mono),
+            duration_ms: self.last.ms_since(self.header.anchor().mono),
+            header: self.header.clone(),
+            command: self.command(),
+            libraries: self.libraries.clone(),
+            refusals: self.refusals.clone(),
+            builds: self.tree.builds().map(|build| self.build(build, &verdict)).collect(),
+            errors: self.errors(None),
+            requests: self.requests(&verdict),
+            ladder: self.ladder(),
+            times: self.times(),
+            lost: self.lost.clone(),
+            counts: self.counts,
+            nulls: BTreeMap::new(),
+        };
+        evidence.nulls = summary::nulls(&evidence);
+        evidence.notes = self.notes(&evidence, &verdict, ending, faults);
+        evidence
+    }
+
+    fn build(&self, tree: &BuildTree, verdict: &Verdict) -> Build {
+        let verdict = verdict.builds.iter().find(|build| build.build == tree.build);
+        let settled = verdict.filter(|_| self.ended.is_some() || tree.returned.is_some());
+        let returned = tree.returned.as_ref();
+        let acknowledged = self.acknowledged.get(&tree.build);
+        Build {
+            build: tree.build,
+            pid: tree.pid,
+            tid: tree.tid,
+            method: tree.method.clone(),
+            chained: tree.chained,
+            library: self.libraries.iter().rev().find(|lib| lib.pid == tree.pid).map(summary::library_name),
+            state: settled.map_or(self.live(), |build| build.state.into()),
+            cause: settled.and_then(|build| build.cause.clone()),
+            notes: settled.map(build_notes).unwrap_or_default(),
+            started_at: self.wall(tree.started),
+            duration_ms: tree.ended.ms_since(tree.started),
+            engine: returned.map(|(_, returned)| returned.engine),
+            bytes: returned.and_then(|(_, returned)| returned.bytes),
+            phases: tree.phases.len() as u64,
+            steps: tree.steps,
+            messages: returned.map(|(_, returned)| counts(returned.messages)),
+            errors: self.errors(Some(tree)),
+            request_to_ack_ms: acknowledged.map(|(_, ack)| round_ms(ack.latency_ns)),
+            ack_to_return_ms: acknowledged.and_then(|(ack, _)| Some(returned?.0.ms_since(*ack))),
+            cancellability: tree.cancellability(),
+            longest_silences: silences(tree),
+        }
+    }
+
+    /// The state of what has not ended.
+    fn live(&self) -> JobState {
+        if self.accepted().is_some() { JobState::Cancelling } else { JobState::Running }
+    }
+
+    fn accepted(&self) -> Option<Mono> {
+        self.requests.iter().find(|(_, request)| request.accepted).map(|(at, _)| *at)
+    }
+
+    fn command(&self) -> Command {
+        let exit = self.exited.as_ref();
+        Command {
+            pid: self.started.map(|(_, pid)| pid),
+            started_at: self.started.map(|(at, _)| self.wall(at)),
+            duration_ms: self.started.and_then(|(at, _)| Some(exit?.0.ms_since(at))),
+            code: exit.and_then(|(_, exit)| exit.code),
+            signal: exit.and_then(|(_, exit)| exit.signal),
+            core_dumped: exit.is_some_and(|(_, exit)| exit.core_dumped),
+            oom_kills: exit.and_then(|(_, exit)| exit.oom_kills),
+        }
+    }
+
+    /// The error lines of a build, or those outside of any.
+    fn errors(&self, build: Option<&BuildTree>) -> Vec<ErrorLine> {
+        let wanted = build.map(|build| build.build);
+        let phase_name = |phase| Some(build?.phase(phase?)?.name.clone());
+        self.messages
+            .iter()
+            .filter(|(_, message)| message.build == wanted)
+            .map(|(at, message)| ErrorLine {
+                severity: message.severity.clone(),
+                code: message.code,
+                text: message.text.clone(),
+                truncated: message.truncated,
+                phase: message.phase,
+                phase_name: phase_name(message.phase),
+                at: self.wall(*at),
+                t_ns: at.0,
+            })
+            .collect()
+    }
+
+    fn requests(&self, verdict: &Verdict) -> Vec<Request> {
+        let outcome = |number| {
+            let found = verdict.requests.iter().find(|outcome| outcome.request == number);
+            found.filter(|_| self.ended.is_some()).map(|found| found.outcome.name().to_owned())
+        };
+        self.requests
+            .iter()
+            .map(|(at, request)| Request {
+                request: request.request,
+                source: request.source,
+                via: request.via.clone(),
+                reason: request.reason.clone(),
+                accepted: request.accepted,
+                kill: request.kill,
+                pid: request.pid,
+                uid: request.uid,
+                at: self.wall(*at),
+                t_ns: at.0,
+                outcome: outcome(request.request),
+                open_branch: request.open_branch.clone(),
+            })
+            .collect()
+    }
+
+    fn ladder(&self) -> Vec<Rung> {
+        let accepted = self.accepted();
+        self.rungs
+            .iter()
+            .map(|(at, rung)| Rung {
+                rung: rung.rung.clone(),
+                why: rung.why.clone(),
+                at: self.wall(*at),
+                t_ns: at.0,
+                since_request_ms: accepted.map(|request| at.ms_since(request)),
+            })
+            .collect()
+    }
+
+    /// The intervals, along the build that acknowledged first.
+    fn times(&self) -> Times {
+        let first = self.acknowledged.values().min_by_key(|(at, _)| *at);
+        let Some((at, ack)) = first else { return Times::default() };
+        let returned =
+            self.tree.build(ack.build).and_then(|build| build.returned.as_ref()).map(|(at, _)| *at);
+        let exited = self.exited.as_ref().map(|(at, _)| *at);
+        Times {
+            request_to_ack_ms: Some(round_ms(ack.latency_ns)),
+            ack_to_return_ms: returned.map(|returned| returned.ms_since(*at)),
+            return_to_exit_ms: returned.and_then(|returned| Some(exited?.ms_since(returned))),
+            ack_to_cleaned_ms: None,
+        }
+    }
+
+    fn notes(
+        &self,
+        evidence: &Evidence,
+        verdict: &Verdict,
+        ending: Ending,
+        faults: &[LogFault],
+    ) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !evidence.finished {
+            notes.push(unfinished(self.header.runner_pid, ending));
+        }
+        if let Some(end) = &self.ended
+            && (end.state, &end.cause) != (verdict.state, &verdict.cause)
+        {
+            notes.push("The state on record does not follow from the events; do not rely on it.".to_owned());
+        }
+        if evidence.finished {
+            notes.extend(self.unobserved(evidence));
+        }
+        notes.extend(self.refusals.iter().map(|refused| {
+            format!(
+                "A builder in process {} was left alone and ran unobserved: {}",
+                refused.pid, refused.reason
+            )
+        }));
+        notes.extend(self.libraries.iter().filter_map(|library| {
+            let why = library.messages_unobserved.as_ref()?;
+            Some(format!("The messages of {} are not recorded: {why}", summary::library_name(library)))
+        }));
+        notes.extend(self.libraries.iter().filter(|library| library.proven == "headers").map(|library| {
+            format!(
+                "{} was attached by its published headers; this version was not proven on the real library.",
+                summary::library_name(library)
+            )
+        }));
+        notes.extend(faults.iter().map(|fault| format!("Log: {fault}.")));
+        notes
+    }
+
+    /// Why there is nothing to see, where there is nothing.
+    fn unobserved(&self, evidence: &Evidence) -> Option<String> {
+        if !evidence.builds.is_empty() {
+            None
+        } else if evidence.observed {
+            Some("A builder was created, but no build was started.".to_owned())
+        } else if self.refusals.is_empty() {
+            Some(
+                "No TensorRT builder was seen: the state is the command's exit code and nothing more."
+                    .to_owned(),
+            )
+        } else {
+            Some("The state is the command's exit code and nothing more.".to_owned())
+        }
+    }
+
+    fn wall(&self, at: Mono) -> String {
+        let anchor: Anchor = self.header.anchor();
+        anchor.rfc3339(at)
+    }
+}
+
+fn unfinished(runner: u32, ending: Ending) -> String {
+    let torn = match ending {
+        Ending::Torn { bytes } => format!(" Its last line is incomplete ({bytes} bytes)."),
+        Ending::Open | Ending::Ended => String::new(),
+    };
+    format!("The log has no end: the runner (process {runner}) is still at work, or was lost.{torn}")
+}
+
+fn build_notes(verdict: &BuildVerdict) -> Vec<String> {
+    verdict.notes.iter().map(|&note| note.to_owned()).collect()
+}
+
+fn counts([internal_error, error, warning, info, verbose]: [u32; 5]) -> MessageCounts {
+    MessageCounts { internal_error, error, warning, info, verbose }
+}
+
+fn silences(build: &BuildTree) -> Vec<SilenceFacts> {
+    let facts = build.silences.iter().map(|silence| SilenceFacts {
+        ms: round_ms(silence.ns),
+        from_ms: silence.from.ms_since(build.started),
+        phase: silence.phase,
+        phase_name: silence.phase.and_then(|phase| build.phase(phase)).map(|phase| phase.name.clone()),
+    });
+    facts.collect()
+}

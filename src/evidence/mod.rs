@@ -1,0 +1,122 @@
+//! The evidence of a job: what follows from its log, and the files that hold it.
+//!
+//! `events.jsonl` is the source of truth. `evidence.json`, `phases.json` and `summary.json` are derived from it and can
+//! be derived again; nothing in them comes from anywhere else.
+
+mod derive;
+mod model;
+mod phases;
+mod schema;
+mod summary;
+
+pub use model::*;
+pub use phases::{BuildPhases, End, Phase, Phases};
+pub use schema::schema;
+pub use summary::{
+    CleanupStatus, Framework, Language, RetryPolicy, Summary, TimingCacheMode, ValidationStatus,
+};
+
+use crate::event::{Ending, JobStarted, LogFault};
+use crate::fsio::{FsError, write_atomic};
+use derive::derive;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// The log's name in a bundle.
+pub const EVENTS: &str = "events.jsonl";
+/// The phase tree's name in a bundle.
+pub const PHASES: &str = "phases.json";
+/// The evidence's name in a bundle.
+pub const EVIDENCE: &str = "evidence.json";
+/// The summary's name in a bundle.
+pub const SUMMARY: &str = "summary.json";
+
+/// Why evidence cannot be read or written.
+#[derive(Debug, Error)]
+pub enum EvidenceError {
+    /// There is no log where a bundle should be.
+    #[error("{path} is no bundle: its events.jsonl cannot be opened: {source}; give the folder that `stuckproof run` named last", path = .path.display())]
+    NoLog {
+        /// The folder.
+        path: PathBuf,
+        /// The system's word.
+        source: io::Error,
+    },
+    /// The log does not hold even its first line.
+    #[error("the log in {path} ends before its first line does: the job was stopped while it began, and nothing was built; run it again", path = .path.display())]
+    NoHeader {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The log is not as it was written.
+    #[error("the log in {path} cannot be trusted: {fault}", path = .path.display())]
+    Log {
+        /// The folder.
+        path: PathBuf,
+        /// The first fault.
+        fault: LogFault,
+    },
+    /// A derived file cannot be written.
+    #[error(transparent)]
+    Write(#[from] FsError),
+}
+
+/// A bundle as its log tells it.
+#[derive(Debug)]
+pub struct Bundle {
+    /// The folder.
+    pub path: PathBuf,
+    /// The evidence.
+    pub evidence: Evidence,
+    /// The phase trees.
+    pub phases: Phases,
+    /// The eleven fields.
+    pub summary: Summary,
+    /// How the log ends.
+    pub ending: Ending,
+    /// What is wrong with the log.
+    pub faults: Vec<LogFault>,
+}
+
+/// Writes a truthful `evidence.json` and `summary.json` for a job that has just begun, so that a kill leaves those
+/// and not nothing.
+pub fn provisional(bundle: &Path, header: &JobStarted) -> Result<(), FsError> {
+    let evidence = derive::provisional(header);
+    let summary = summary::of(&evidence);
+    write_atomic(&bundle.join(EVIDENCE), &pretty(&evidence))?;
+    write_atomic(&bundle.join(SUMMARY), &pretty(&summary))
+}
+
+/// Derives the evidence from the bundle's log and writes `phases.json`, `evidence.json` and `summary.json`.
+///
+/// A log that ends early makes evidence that is not finished; one that was changed is an error.
+pub fn write(bundle: &Path) -> Result<Evidence, EvidenceError> {
+    let mut derived = load(bundle)?;
+    if let Some(fault) = derived.faults.drain(..).next() {
+        return Err(EvidenceError::Log { path: bundle.to_owned(), fault });
+    }
+    write_atomic(&bundle.join(PHASES), &compact(&derived.phases))?;
+    write_atomic(&bundle.join(EVIDENCE), &pretty(&derived.evidence))?;
+    write_atomic(&bundle.join(SUMMARY), &pretty(&derived.summary))?;
+    Ok(derived.evidence)
+}
+
+/// Reads a bundle from its log, finished or not. Faults of the log are listed, not fatal.
+pub fn load(bundle: &Path) -> Result<Bundle, EvidenceError> {
+    derive(bundle)
+}
+
+fn pretty(value: &impl serde::Serialize) -> Vec<u8> {
+    let mut json =
+        serde_json::to_vec_pretty(value).expect("numbers, strings, lists and string-keyed maps serialise");
+    json.push(b'\n');
+    json
+}
+
+fn compact(value: &impl serde::Serialize) -> Vec<u8> {
+    let mut json =
+        serde_json::to_vec(value).expect("numbers, strings, lists and string-keyed maps serialise");
+    json.push(b'\n');
+    json
+}

@@ -1,0 +1,35 @@
+//! The JSON Schema of the bundle's files, generated from their types.
+
+use super::{Evidence, Phases, Summary};
+use crate::event::event_schema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Value, json};
+
+/// The schema of `evidence-schema.json`: its root is `summary.json`; `$defs/evidence`, `$defs/phases` and
+/// `$defs/event` are `evidence.json`, `phases.json` and one line of `events.jsonl`.
+#[must_use]
+pub fn schema() -> Value {
+    let mut generator = SchemaSettings::draft2020_12()
+        .for_serialize()
+        .with(|settings| settings.meta_schema = None)
+        .into_generator();
+    let summary = generator.root_schema_for::<Summary>().to_value();
+    for (name, of) in
+        [("evidence", generator.subschema_for::<Evidence>()), ("phases", generator.subschema_for::<Phases>())]
+    {
+        generator.definitions_mut().insert(name.to_owned(), of.to_value());
+    }
+    let event = event_schema(&mut generator).to_value();
+    generator.definitions_mut().insert("event".to_owned(), event);
+    let mut root = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$defs": generator.take_definitions(true)
+    });
+    if let (Some(root), Value::Object(summary)) = (root.as_object_mut(), summary) {
+        let own = summary.into_iter().filter(|(key, _)| key != "$defs" && key != "$schema");
+        own.for_each(|(key, value)| {
+            root.insert(key, value);
+        });
+    }
+    root
+}

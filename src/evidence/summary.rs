@@ -1,0 +1,206 @@
+//! `summary.json`: the eleven fields of the Stuck-Build Acceptance Test, and why those that are null are null.
+
+use super::model::{Build, Evidence};
+use crate::event::{CancelSource, LibraryAttached};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The Stuck-Build Acceptance Test summary: these eleven fields, no others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Summary {
+    /// The framework.
+    pub framework: Framework,
+    /// The library that the process really mapped, with its flavour, or that none was observed.
+    pub tensorrt_version: String,
+    /// What drove the builder.
+    pub language: Language,
+    /// SHA-256 of the canonical builder inputs, or null with the reason in evidence.json.
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub build_config_hash: Option<String>,
+    /// The GPU, or null with the reason in evidence.json.
+    pub gpu_sku: Option<String>,
+    /// What happened to the timing cache, or null with the reason in evidence.json.
+    pub timing_cache_mode: Option<TimingCacheMode>,
+    /// Who asked first; null when nobody did.
+    pub cancel_source: Option<CancelSource>,
+    /// Requested to acknowledged, milliseconds; null when there was no acknowledgement.
+    pub cancel_latency_ms: Option<f64>,
+    /// What became of partial output, or null with the reason in evidence.json.
+    pub cleanup_status: Option<CleanupStatus>,
+    /// The recommendation; null after a success, or with the reason in evidence.json.
+    pub retry_policy: Option<RetryPolicy>,
+    /// Validation of the engine, kept apart from the build.
+    pub validation_status: ValidationStatus,
+}
+
+/// The name of the framework.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Framework {
+    /// Its only value.
+    #[serde(rename = "Optijara Stuck-Build Acceptance Test")]
+    StuckBuildAcceptanceTest,
+}
+
+/// What drove the builder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Language {
+    /// A Python interpreter.
+    Python,
+    /// Anything else.
+    Cpp,
+}
+
+/// What happened to the timing cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TimingCacheMode {
+    /// None was used.
+    Cold,
+    /// One was read and not changed.
+    Reused,
+    /// One was read and changed.
+    Updated,
+    /// One was thrown away.
+    Discarded,
+    /// One was set aside as suspect.
+    Quarantined,
+}
+
+/// What became of partial output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CleanupStatus {
+    /// Removed or published.
+    Cleaned,
+    /// Set aside.
+    Quarantined,
+    /// Something was left.
+    Failed,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RetryPolicy {
+    /// Build again without a timing cache.
+    RetryCold,
+    /// Build again with the timing cache.
+    RetryWithCache,
+    /// Go back to a known engine.
+    Rollback,
+    /// A person must look.
+    Investigate,
+}
+
+/// Validation of the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ValidationStatus {
+    /// None was asked for.
+    NotApplicable,
+    /// Not yet done.
+    Pending,
+    /// Passed.
+    Pass,
+    /// Failed.
+    Fail,
+}
+
+/// What stands for the version where no library was observed.
+const NONE_OBSERVED: &str = "none observed";
+
+/// The summary of a job: it describes the decisive build.
+pub(super) fn of(evidence: &Evidence) -> Summary {
+    let library = decisive_library(evidence);
+    let accepted = evidence.requests.iter().find(|request| request.accepted);
+    let latency = match decisive(evidence) {
+        Some(build) => build.request_to_ack_ms,
+        None => evidence.times.request_to_ack_ms,
+    };
+    Summary {
+        framework: Framework::StuckBuildAcceptanceTest,
+        tensorrt_version: library.map_or_else(|| NONE_OBSERVED.to_owned(), library_name),
+        language: language(evidence, library),
+        build_config_hash: None,
+        gpu_sku: None,
+        timing_cache_mode: library.and_then(timing_cache_mode),
+        cancel_source: accepted.map(|request| request.source),
+        cancel_latency_ms: latency,
+        cleanup_status: None,
+        retry_policy: None,
+        validation_status: ValidationStatus::NotApplicable,
+    }
+}
+
+/// Why each null of the summary is null.
+pub(super) fn nulls(evidence: &Evidence) -> BTreeMap<String, String> {
+    let summary = of(evidence);
+    let succeeded = evidence.state == super::JobState::Succeeded;
+    let retry = if succeeded { "the job succeeded" } else { "this version makes no recommendation" };
+    let cache = "this version does not record the timing cache";
+    let latency = match summary.cancel_source {
+        None => "nobody asked for a stop",
+        Some(_) => "no acknowledgement of the request is on record",
+    };
+    [
+        ("buildConfigHash", true, "this version does not record the builder's configuration"),
+        ("gpuSku", true, "this version does not record the GPU"),
+        ("timingCacheMode", summary.timing_cache_mode.is_none(), cache),
+        ("cancelSource", summary.cancel_source.is_none(), "nobody asked for a stop"),
+        ("cancelLatencyMs", summary.cancel_latency_ms.is_none(), latency),
+        ("cleanupStatus", true, "no artifact was declared"),
+        ("retryPolicy", true, retry),
+        ("times.ackToCleanedMs", true, "no artifact was declared"),
+    ]
+    .into_iter()
+    .filter(|(_, null, _)| *null)
+    .map(|(field, _, why)| (field.to_owned(), why.to_owned()))
+    .collect()
+}
+
+/// A library as people name it, for example `TensorRT-RTX 1.7.1.116`.
+pub(super) fn library_name(library: &LibraryAttached) -> String {
+    let flavour = match library.flavour.as_str() {
+        "tensorrt-rtx" => "TensorRT-RTX",
+        "tensorrt" => "TensorRT",
+        other => other,
+    };
+    format!("{flavour} {}", library.version)
+}
+
+fn decisive(evidence: &Evidence) -> Option<&Build> {
+    evidence.builds.iter().find(|build| Some(build.build) == evidence.decisive_build)
+}
+
+/// The library of the decisive build's process; without builds the last that was observed.
+fn decisive_library(evidence: &Evidence) -> Option<&LibraryAttached> {
+    let mut libraries = evidence.libraries.iter().rev();
+    match decisive(evidence) {
+        Some(build) => libraries.find(|library| library.pid == build.pid),
+        None => libraries.next(),
+    }
+}
+
+/// RTX builds have no timing cache.
+fn timing_cache_mode(library: &LibraryAttached) -> Option<TimingCacheMode> {
+    (library.flavour == "tensorrt-rtx").then_some(TimingCacheMode::Cold)
+}
+
+/// Whether Python drove the builder; where none was observed, the command's name must do.
+fn language(evidence: &Evidence, library: Option<&LibraryAttached>) -> Language {
+    let python = match library {
+        Some(library) => library.python,
+        None => evidence.header.argv.first().is_some_and(|program| python_by_name(program)),
+    };
+    if python { Language::Python } else { Language::Cpp }
+}
+
+fn python_by_name(program: &str) -> bool {
+    let path = Path::new(program);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with("python") || path.extension().is_some_and(|extension| extension == "py")
+}
