@@ -104,15 +104,15 @@ pub fn runner_lives(wire: &Path) -> bool {
 }
 
 fn create_empty(folder: &Path) -> Result<(), BundleError> {
-    match fs::read_dir(folder) {
-        Ok(mut names) if names.next().is_none() => return Ok(()),
-        Ok(_) => return Err(BundleError::Exists(folder.to_path_buf())),
-        Err(e) if e.kind() == io::ErrorKind::NotADirectory && folder.symlink_metadata().is_ok() => {
-            return Err(BundleError::Exists(folder.to_path_buf()));
+    match fs::read_dir(folder).map(Iterator::count) {
+        Ok(0) => Ok(()),
+        Ok(_) => Err(BundleError::Exists(folder.to_path_buf())),
+        Err(_) if folder.is_file() => Err(BundleError::Exists(folder.to_path_buf())),
+        Err(_) => {
+            let created = fs::create_dir_all(folder);
+            created.map_err(|e| FsError::new("create the bundle's folder", folder, e).into())
         }
-        Err(_) => {}
     }
-    fs::create_dir_all(folder).map_err(|e| FsError::new("create the bundle's folder", folder, e).into())
 }
 
 fn wire_place(bundle: &Path, job: &str) -> Result<(PathBuf, String), FsError> {

@@ -48,11 +48,11 @@ impl Group {
         }
     }
 
-    /// Whether any process is left. It must not be asked before the leader was reaped; a process that ended and was
-    /// not yet reaped by its parent still counts.
+    /// Whether no process is left. It must not be asked before the leader was reaped.
     #[must_use]
-    pub fn is_alive(self) -> bool {
-        rustix::process::test_kill_process_group(self.leader) != Err(Errno::SRCH)
+    pub fn is_empty(self) -> bool {
+        // The quick look counts processes that ended and that a parent outside the group has not reaped.
+        rustix::process::test_kill_process_group(self.leader) == Err(Errno::SRCH) || self.members().is_empty()
     }
 
     /// The living processes of the group, as `name pid`.
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn this_process_is_found_in_its_group() {
         let group = Group::led_by(rustix::process::getpgrp());
-        assert!(group.is_alive());
+        assert!(!group.is_empty());
         let own = format!(" {}", std::process::id());
         assert!(group.members().iter().any(|m| m.ends_with(&own)));
     }

@@ -7,6 +7,7 @@
 
 mod bundle;
 pub mod control;
+mod finished;
 mod group;
 mod host;
 mod job;
@@ -18,6 +19,7 @@ mod recorder;
 mod signals;
 mod sources;
 mod spawn;
+mod stage;
 mod status;
 mod streams;
 mod terminal;
@@ -25,8 +27,9 @@ mod voice;
 mod waiter;
 
 pub use bundle::{BundleError, runner_lives};
+pub use finished::Finished;
 pub use host::{Host, Patience};
-pub use job::{Finished, Job};
+pub use job::Job;
 pub use prepare::PrepareError;
 pub use sources::SourceError;
 pub use spawn::{EXEC_TERMINAL, EXEC_VERB, SpawnError, become_command, exec};

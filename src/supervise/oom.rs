@@ -34,7 +34,8 @@ fn counters(membership: &str) -> Vec<PathBuf> {
         let (controllers, path) = l.split_once(':')?.1.split_once(':')?;
         controllers.split(',').any(|c| c == "memory").then_some(path)
     });
-    let place = |root: &str, group: &str, file: &str| Path::new(root).join(group.trim_start_matches('/')).join(file);
+    let place =
+        |root: &str, group: &str, file: &str| Path::new(root).join(group.trim_start_matches('/')).join(file);
     let mut places = Vec::new();
     if let Some(group) = memory {
         places.push(place("/sys/fs/cgroup/memory", group, "memory.oom_control"));

@@ -3,15 +3,13 @@
 use super::bundle::{Bundle, BundleError, new_job};
 use super::control::{self, Entry, Registration};
 use super::host::{Host, Patience};
-use super::job::{Job, Note};
+use super::job::{Core, Job, Note};
 use super::ladder::Ladder;
 use super::oom::OomWatch;
 use super::recorder::Recorder;
-use super::signals::{self, TerminalChanged};
+use super::signals;
 use super::sources::{self, CancelFile, SourceError};
-use super::spawn::Seat;
-use super::streams::{self, Output, Target};
-use super::terminal::{HandedThrough, Terminal};
+use super::stage::Stage;
 use super::voice::Voice;
 use super::waiter;
 use super::{Grace, Plan};
@@ -23,7 +21,6 @@ use crate::fsio::FsError;
 use crate::wire::{Control, WireError};
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
@@ -60,46 +57,6 @@ pub enum PrepareError {
     },
 }
 
-/// The command's seat and streams.
-pub(super) struct Stage {
-    pub(super) seat: Seat,
-    pub(super) outputs: Vec<Output>,
-    pub(super) terminal: Option<(Terminal, OwnedFd, Option<HandedThrough>)>,
-}
-
-impl Stage {
-    fn set(plan: &Plan, bundle: &Bundle) -> Result<(Self, &'static str), PrepareError> {
-        let stdout = || Output::create(&bundle.file("stdout.log"), Target::Stdout);
-        if plan.tty {
-            let (terminal, side) = Terminal::open().map_err(system("open a terminal for the command"))?;
-            let stage = Self {
-                seat: Seat::Terminal,
-                outputs: vec![stdout()?],
-                terminal: Some((terminal, side, HandedThrough::new())),
-            };
-            return Ok((stage, "terminal"));
-        }
-        let mut outputs = vec![stdout()?];
-        let merged = streams::are_merged();
-        if !merged {
-            outputs.push(Output::create(&bundle.file("stderr.log"), Target::Stderr)?);
-        }
-        let stage = Self { seat: Seat::without_terminal(), outputs, terminal: None };
-        Ok((stage, if merged { "merged" } else { "separate" }))
-    }
-
-    fn terminal_changed(&self) -> Option<TerminalChanged> {
-        let (terminal, _, through) = self.terminal.as_ref()?;
-        let (terminal, through) = (terminal.clone(), through.clone());
-        Some(Box::new(move || {
-            terminal.resize();
-            if let Some(through) = &through {
-                through.apply();
-            }
-        }))
-    }
-}
-
 impl Job {
     /// Makes the bundle, starts its log and opens every way to stop the job.
     pub fn prepare(plan: Plan) -> Result<Self, PrepareError> {
@@ -109,24 +66,25 @@ impl Job {
         }
         let cancel_file = plan.cancel_file.as_deref().map(CancelFile::watch).transpose()?;
         let anchor = Anchor::now();
-        let name = new_job(chrono::DateTime::from_timestamp_nanos(anchor.wall_ns as i64));
-        let bundle = Bundle::create(plan.bundle.as_deref(), &name)?;
+        let job = new_job(chrono::DateTime::from_timestamp_nanos(anchor.wall_ns.cast_signed()));
+        let bundle = Bundle::create(plan.bundle.as_deref(), &job)?;
         let control = Arc::new(Control::create(bundle.wire(), anchor)?);
-        let (stage, streams) = Stage::set(&plan, &bundle)?;
         let (tell, notes) = mpsc::channel();
+        let (stage, streams) = Stage::set(&plan, &bundle, &tell)?;
         let cancellation = Arc::new(cancellation(host, Arc::clone(&control), tell.clone()));
         signals::listen(host, Arc::clone(&cancellation), stage.terminal_changed())
             .map_err(system("take signals"))?;
         waiter::adopt_orphans().map_err(system("become the parent of the command's orphans"))?;
 
         let voice = Voice::new(note(&tell, Note::Said));
-        let environment = environment(&bundle, &name, &voice);
+        let environment = environment(&bundle, &job, &voice);
         let patience = patience(&plan, host);
-        let mut header = header(&plan, host, patience, anchor);
-        header.job.clone_from(&name);
-        header.environment_changes = environment.iter().map(in_words).collect();
-        header.wire = bundle.wire_place();
-        streams.clone_into(&mut header.streams);
+        let header = JobStarted {
+            environment_changes: environment.iter().map(in_words).collect(),
+            wire: bundle.wire_place(),
+            streams: streams.to_owned(),
+            ..header(job, &plan, host, patience, anchor)
+        };
         let recorder = Recorder::create(&bundle.file("events.jsonl"), &header, bundle.wire())?;
         let registration = register(&bundle, &header, &cancellation, &tell, &voice);
         if let Some(file) = cancel_file {
@@ -135,27 +93,15 @@ impl Job {
         if plan.cancel_on_stdin_close {
             sources::stdin_close(host, Arc::clone(&cancellation));
         }
-        Ok(Self {
-            ladder: Ladder::new(patience),
-            oom: OomWatch::new(),
-            plan,
-            host,
-            header,
-            bundle,
-            control,
-            stage,
-            environment,
-            recorder,
-            registration,
-            cancellation,
-            voice,
-            tell,
-            notes,
-        })
+        let ladder = Ladder::new(patience);
+        let oom = OomWatch::new();
+        let core =
+            Core { plan, host, bundle, control, recorder, cancellation, ladder, oom, voice, tell, notes };
+        Ok(Self { core, header, stage, environment, registration })
     }
 }
 
-fn system(action: &'static str) -> impl Fn(io::Error) -> PrepareError {
+pub(super) fn system(action: &'static str) -> impl Fn(io::Error) -> PrepareError {
     move |source| PrepareError::System { action, source }
 }
 
@@ -204,12 +150,13 @@ fn in_words(change: &Change) -> String {
     format!("{}={}: {}", change.name.to_string_lossy(), change.value.to_string_lossy(), change.why)
 }
 
-fn header(plan: &Plan, host: Host, patience: Patience, anchor: Anchor) -> JobStarted {
+/// The header, but for what is only known from the stage and the environment.
+fn header(job: String, plan: &Plan, host: Host, patience: Patience, anchor: Anchor) -> JobStarted {
     let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     let text = |s: &OsStr| s.to_string_lossy().into_owned();
     JobStarted {
         format: 1,
-        job: String::new(),
+        job,
         stuckproof: env!("CARGO_PKG_VERSION").to_owned(),
         argv: plan.argv.iter().map(|a| text(a)).collect(),
         cwd: std::env::current_dir().map(|d| text(d.as_os_str())).unwrap_or_default(),

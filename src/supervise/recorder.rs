@@ -4,9 +4,7 @@
 
 use super::status::{Board, Live};
 use crate::clock::{Anchor, Mono};
-use crate::event::{
-    CancelRequested, Event, EventKind, EvidenceLost, JobStarted, LogError, LogWriter,
-};
+use crate::event::{CancelRequested, Event, EventKind, EvidenceLost, JobStarted, LogError, LogWriter};
 use crate::observe::Tracker;
 use crate::verdict::{Judge, Verdict};
 use crate::wire::{Reader, Record};
@@ -88,7 +86,7 @@ impl Recorder {
         self.ingest(|record| record.at <= at);
         request.open_branch = self.tracker.open_branch(at);
         let (number, accepted) = (request.request, request.accepted);
-        self.append(Event { at, kind: EventKind::CancelRequested(request) });
+        self.append(&Event { at, kind: EventKind::CancelRequested(request) });
         if accepted {
             let mut events = std::mem::take(&mut self.events);
             self.tracker.request_accepted(number, at, &mut events);
@@ -98,12 +96,12 @@ impl Recorder {
     }
 
     /// Puts one event on record.
-    pub fn append(&mut self, event: Event) {
-        self.judge.see(&event);
-        self.board.note(&event);
+    pub fn append(&mut self, event: &Event) {
+        self.judge.see(event);
+        self.board.note(event);
         self.weighty |= weighty(&event.kind);
         self.dirty = true;
-        let appended = self.log.append(&event);
+        let appended = self.log.append(event);
         self.keep(appended);
     }
 
@@ -134,7 +132,7 @@ impl Recorder {
     /// Puts a loss on record.
     pub fn lose(&mut self, at: Mono, records: u64, reason: &str) {
         let lost = EvidenceLost { records, reason: reason.to_owned() };
-        self.append(Event { at, kind: EventKind::EvidenceLost(lost) });
+        self.append(&Event { at, kind: EventKind::EvidenceLost(lost) });
         self.lost.get_or_insert_with(|| reason.to_owned());
     }
 
@@ -158,7 +156,7 @@ impl Recorder {
 
     fn append_all(&mut self, mut events: Vec<Event>) {
         for event in events.drain(..) {
-            self.append(event);
+            self.append(&event);
         }
         // The vector is used again: a busy build brings thousands of events at a time.
         self.events = events;
