@@ -156,6 +156,7 @@ impl Tree {
     }
 
     /// The builds.
+    #[must_use]
     pub fn builds(&self) -> impl ExactSizeIterator<Item = &BuildTree> {
         self.builds.values()
     }

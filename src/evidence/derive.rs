@@ -129,7 +129,11 @@ impl Gathered {
             }
             EventKind::LadderRung(rung) => self.rungs.push((at, rung.clone())),
             EventKind::EvidenceLost(lost) => {
-                self.lost.push(Loss { records: lost.records, reason: lost.reason.clone(), at: self.wall(at) })
+                self.lost.push(Loss {
+                    records: lost.records,
+                    reason: lost.reason.clone(),
+                    at: self.wall(at),
+                });
             }
             EventKind::JobEnded(ended) => self.ended = Some(ended.clone()),
             _ => {}

@@ -103,8 +103,9 @@ fn one_request(evidence: &Evidence, request: &Request, out: &mut impl Write) -> 
     }
     if request.accepted {
         writeln!(out, "     {}", latencies(evidence))?;
+        open_branch(&request.open_branch, out)?;
     }
-    open_branch(&request.open_branch, out)
+    Ok(())
 }
 
 fn latencies(evidence: &Evidence) -> String {
@@ -112,14 +113,14 @@ fn latencies(evidence: &Evidence) -> String {
     let Some(acknowledged) = times.request_to_ack_ms else {
         return "no acknowledgement is on record".to_owned();
     };
-    let mut text = format!("acknowledged after {}", Ms(acknowledged));
-    if let Some(returned) = times.ack_to_return_ms {
-        text += &format!(", the builder returned {} later", Ms(returned));
-    }
-    if let Some(exited) = times.return_to_exit_ms {
-        text += &format!(", the command exited {} after that", Ms(exited));
-    }
-    text
+    let returned = times.ack_to_return_ms.map(|ms| format!(", the builder returned {} later", Ms(ms)));
+    let exited = times.return_to_exit_ms.map(|ms| format!(", the command exited {} after that", Ms(ms)));
+    format!(
+        "acknowledged after {}{}{}",
+        Ms(acknowledged),
+        returned.unwrap_or_default(),
+        exited.unwrap_or_default()
+    )
 }
 
 fn open_branch(branch: &[OpenPhase], out: &mut impl Write) -> io::Result<()> {

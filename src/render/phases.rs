@@ -61,15 +61,14 @@ fn rows<'a>(siblings: Option<&Vec<&'a Phase>>, depth: usize) -> Vec<Row<'a>> {
     let mut rows: Vec<Row> = Vec::new();
     for &phase in siblings {
         let many = phase.end == End::Finished && finished[phase.name.as_str()] > REPEATS;
-        match places.get(phase.name.as_str()).filter(|_| many) {
-            Some(&place) => rows[place].phases.push(phase),
-            None => {
-                if many {
-                    places.insert(&phase.name, rows.len());
-                }
-                rows.push(Row { phases: vec![phase], depth });
-            }
+        if let Some(&place) = places.get(phase.name.as_str()).filter(|_| many) {
+            rows[place].phases.push(phase);
+            continue;
         }
+        if many {
+            places.insert(&phase.name, rows.len());
+        }
+        rows.push(Row { phases: vec![phase], depth });
     }
     rows.reverse();
     rows
