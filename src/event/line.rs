@@ -145,11 +145,7 @@ impl Line {
 
 /// The schema of one kind: the head's fields and its own in one closed object.
 fn kind_schema<T: JsonSchema>(generator: &mut SchemaGenerator, name: &str, has_build: bool) -> Value {
-    let mut own = generator.subschema_for::<T>().to_value();
-    if let Some(path) = own.get("$ref").and_then(Value::as_str) {
-        let definition = path.rsplit('/').next().unwrap_or_default().to_owned();
-        own = generator.definitions_mut().remove(&definition).unwrap_or(own);
-    }
+    let own = T::json_schema(generator).to_value();
     let take = |key: &str| own.get(key).cloned();
     let mut properties = head_properties(generator, name);
     let mut required: Vec<Value> = properties.keys().map(|key| json!(key)).collect();

@@ -233,7 +233,9 @@ impl BuildTree {
         if let Some(index) = instance.and_then(|instance| self.index(instance)) {
             self.phases[index].reported += 1;
         }
-        self.walk.close_gap(at);
+        if self.returned.is_none() {
+            self.walk.close_gap(at);
+        }
     }
 
     fn close(&mut self, instance: Option<u64>, at: Mono, end: &PhaseEnd) {
@@ -245,8 +247,12 @@ impl BuildTree {
         self.walk.close(phase.phase);
     }
 
-    /// Notes the silence that a callback, or the end, has broken.
+    /// Notes the silence that a callback, or the end, has broken. What comes after the return belongs to the tree but
+    /// not to the build's time.
     fn callback(&mut self, at: Mono) {
+        if self.returned.is_some() {
+            return;
+        }
         self.walk.share(at);
         let from = self.walk.last_callback;
         let ns = at.0.saturating_sub(from.0);

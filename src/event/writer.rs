@@ -68,6 +68,10 @@ impl LogWriter {
             .create_new(true)
             .open(path)
             .map_err(|source| LogError::Create { path: path.to_owned(), source })?;
+        Self::over(file, path, header)
+    }
+
+    fn over(file: File, path: &Path, header: &JobStarted) -> Result<Self, LogError> {
         let mut writer = Self {
             path: path.to_owned(),
             file,
@@ -112,6 +116,14 @@ impl LogWriter {
     fn give_up(&mut self, source: io::Error) -> LogError {
         self.given_up = true;
         LogError::Write { path: self.path.clone(), source }
+    }
+}
+
+impl Drop for LogWriter {
+    /// Keeps what was gathered when the runner leaves by an error; whoever needs to know whether it reached the file
+    /// calls [`flush`](Self::flush) before.
+    fn drop(&mut self) {
+        let _ = self.flush();
     }
 }
 
@@ -198,7 +210,7 @@ impl WallText {
     }
 
     fn write(&mut self, at: Mono, out: &mut Vec<u8>) {
-        let ns = self.anchor.wall_ns(at);
+        let ns = self.anchor.wall_ns(at).min(i64::MAX.unsigned_abs());
         let second = ns / 1_000_000_000;
         if second != self.second {
             self.prefix = self.anchor.rfc3339(at);
@@ -383,4 +395,35 @@ fn escape(byte: u8, out: &mut Vec<u8>) {
         }
     };
     out.extend_from_slice(&[b'\\', short]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::EvidenceLost;
+
+    fn header() -> JobStarted {
+        let header = serde_json::json!({
+            "format": 1, "job": "j", "stuckproof": "0", "argv": [], "cwd": "/", "host": "h", "runnerPid": 1,
+            "ciHost": null, "anchorMonoNs": 1, "anchorWallNs": 1, "graceMs": null, "killAfterMs": 1,
+            "deadlineMs": null, "environmentChanges": [], "wire": "", "streams": "merged"
+        });
+        serde_json::from_value(header).expect("every field is there")
+    }
+
+    #[test]
+    fn after_a_write_error_the_log_is_given_up() {
+        let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+        let mut writer =
+            LogWriter::over(full, Path::new("events.jsonl"), &header()).expect("nothing is written yet");
+        let error = writer.flush().expect_err("the device is full");
+        assert!(
+            matches!(&error, LogError::Write { source, .. } if source.kind() == io::ErrorKind::StorageFull)
+        );
+        assert!(error.to_string().contains("free space"), "{error}");
+        let lost = EventKind::EvidenceLost(EvidenceLost { records: 1, reason: String::new() });
+        let after = writer.append(&Event { at: Mono(2), kind: lost });
+        assert!(matches!(after, Err(LogError::GivenUp { .. })));
+        assert!(matches!(writer.sync(), Err(LogError::GivenUp { .. })));
+    }
 }
