@@ -5,6 +5,7 @@ use super::kinds::{
     CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost, JobEnded, JobStarted,
     LadderRung, LibraryAttached, Message, PhaseAborted, PhaseFinished, PhaseStarted, StepCompleted,
 };
+use super::text::plain;
 use crate::clock::Mono;
 use crate::digest::Hex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -64,7 +65,7 @@ macro_rules! kinds {
             }
 
             pub(super) fn fields(&self) -> serde_json::Result<Vec<u8>> {
-                match self { $(Self::$kind(fields) => serde_json::to_vec(fields),)* }
+                match self { $(Self::$kind(fields) => serde_json::to_vec(fields).map(plain),)* }
             }
         }
 

@@ -104,6 +104,8 @@ struct Walk {
     /// Up to here the gap's time is shared out.
     shared: Mono,
     last_callback: Mono,
+    /// The innermost open phase since the last callback.
+    quiet: Option<u64>,
     last_step: Mono,
     gaps: Gaps,
     worst: u64,
@@ -135,6 +137,7 @@ impl Tree {
             EventKind::PhaseFinished(finish) => self.with(finish.build, |build| {
                 build.callback(at);
                 build.close(finish.phase, at, &PhaseEnd::Finished);
+                build.walk.quiet = build.walk.innermost();
             }),
             EventKind::PhaseAborted(abort) => self.with(abort.build, |build| {
                 build.close(Some(abort.phase), at, &PhaseEnd::Aborted(abort.reason.clone()));
@@ -214,6 +217,7 @@ impl BuildTree {
     fn start(&mut self, start: &PhaseStarted, at: Mono) {
         self.callback(at);
         self.walk.open.push((start.phase, 0));
+        self.walk.quiet = Some(start.phase);
         self.phases.push(PhaseInstance {
             phase: start.phase,
             parent: start.parent,
@@ -260,7 +264,7 @@ impl BuildTree {
         if ns > 0 && place < SILENCES {
             self.silences.truncate(SILENCES - 1);
             self.silences
-                .insert(place, Silence { ns, from, phase: self.walk.open.last().map(|open| open.0) });
+                .insert(place, Silence { ns, from, phase: self.walk.quiet });
         }
         self.walk.last_callback = from.max(at);
     }
@@ -285,6 +289,10 @@ impl Walk {
             None => self.outside += ns,
         }
         self.shared = self.shared.max(at);
+    }
+
+    fn innermost(&self) -> Option<u64> {
+        self.open.last().map(|open| open.0)
     }
 
     fn close(&mut self, phase: u64) {

@@ -6,6 +6,7 @@
 use super::kinds::{
     CancelState, Event, EventKind, JobStarted, Message, PhaseFinished, PhaseStarted, StepCompleted,
 };
+use super::text;
 use crate::clock::{Anchor, Mono};
 use crate::digest::Hex;
 use std::fs::{File, OpenOptions};
@@ -338,7 +339,7 @@ impl Put for bool {
 
 impl Put for &str {
     fn put(self, out: &mut Vec<u8>) {
-        string(self, out);
+        text::string(self, out);
     }
 }
 
@@ -363,38 +364,6 @@ fn number(mut value: u64, out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(&digits[at..]);
-}
-
-/// A JSON string, escaped as serde escapes: control characters, the quote and the backslash.
-fn string(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
-    let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|&byte| byte < b' ' || byte == b'"' || byte == b'\\') {
-        out.extend_from_slice(&rest[..at]);
-        escape(rest[at], out);
-        rest = &rest[at + 1..];
-    }
-    out.extend_from_slice(rest);
-    out.push(b'"');
-}
-
-fn escape(byte: u8, out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let short = match byte {
-        b'"' | b'\\' => byte,
-        0x08 => b'b',
-        b'\t' => b't',
-        b'\n' => b'n',
-        0x0c => b'f',
-        b'\r' => b'r',
-        _ => {
-            out.extend_from_slice(b"\\u00");
-            out.push(DIGITS[usize::from(byte >> 4)]);
-            out.push(DIGITS[usize::from(byte & 15)]);
-            return;
-        }
-    };
-    out.extend_from_slice(&[b'\\', short]);
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ pub use summary::{
     CleanupStatus, Framework, Language, RetryPolicy, Summary, TimingCacheMode, ValidationStatus,
 };
 
-use crate::event::{Ending, JobStarted, LogFault};
-use crate::fsio::{FsError, write_atomic};
+use crate::event::{Ending, JobStarted, LogFault, plain};
+use crate::fsio::{FsError, write_all_atomic};
 use derive::derive;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -84,8 +84,7 @@ pub struct Bundle {
 pub fn provisional(bundle: &Path, header: &JobStarted) -> Result<(), FsError> {
     let evidence = derive::provisional(header);
     let summary = summary::of(&evidence);
-    write_atomic(&bundle.join(EVIDENCE), &pretty(&evidence))?;
-    write_atomic(&bundle.join(SUMMARY), &pretty(&summary))
+    write_all_atomic(bundle, &[(EVIDENCE, &pretty(&evidence)), (SUMMARY, &pretty(&summary))])
 }
 
 /// Derives the evidence from the bundle's log and writes `phases.json`, `evidence.json` and `summary.json`.
@@ -96,9 +95,9 @@ pub fn write(bundle: &Path) -> Result<Evidence, EvidenceError> {
     if let Some(fault) = derived.faults.drain(..).next() {
         return Err(EvidenceError::Log { path: bundle.to_owned(), fault });
     }
-    write_atomic(&bundle.join(PHASES), &compact(&derived.phases))?;
-    write_atomic(&bundle.join(EVIDENCE), &pretty(&derived.evidence))?;
-    write_atomic(&bundle.join(SUMMARY), &pretty(&derived.summary))?;
+    let (phases, evidence, summary) =
+        (compact(&derived.phases), pretty(&derived.evidence), pretty(&derived.summary));
+    write_all_atomic(bundle, &[(PHASES, &phases), (EVIDENCE, &evidence), (SUMMARY, &summary)])?;
     Ok(derived.evidence)
 }
 
@@ -108,15 +107,15 @@ pub fn load(bundle: &Path) -> Result<Bundle, EvidenceError> {
 }
 
 fn pretty(value: &impl serde::Serialize) -> Vec<u8> {
-    let mut json =
-        serde_json::to_vec_pretty(value).expect("numbers, strings, lists and string-keyed maps serialise");
-    json.push(b'\n');
-    json
+    document(serde_json::to_vec_pretty(value))
 }
 
 fn compact(value: &impl serde::Serialize) -> Vec<u8> {
-    let mut json =
-        serde_json::to_vec(value).expect("numbers, strings, lists and string-keyed maps serialise");
+    document(serde_json::to_vec(value))
+}
+
+fn document(json: serde_json::Result<Vec<u8>>) -> Vec<u8> {
+    let mut json = plain(json.expect("numbers, strings, lists and string-keyed maps serialise"));
     json.push(b'\n');
     json
 }

@@ -86,7 +86,7 @@ fn requests(evidence: &Evidence, out: &mut impl Write, paint: &Painter) -> io::R
 
 fn one_request(evidence: &Evidence, request: &Request, out: &mut impl Write) -> io::Result<()> {
     let into = request.t_ns.saturating_sub(evidence.header.anchor_mono_ns) as f64 / 1e6;
-    write!(out, "  {}. {} by {}", request.request, request.source.name(), Clean::short(&request.via))?;
+    write!(out, "  {}. {} ({})", request.request, Clean::short(&request.via), request.source.name())?;
     if let Some(pid) = request.pid {
         write!(out, " from process {pid}")?;
     }
@@ -208,7 +208,7 @@ fn cancellability(waits: &Cancellability, out: &mut impl Write) -> io::Result<()
     let share = waits.undeliverable_share * 100.0;
     writeln!(
         out,
-        "    {share:.1} % of it lies after the last step, where a cancel cannot be delivered any more"
+        "    {share:.1} % of it lies after the last step, where nothing can answer a cancel any more"
     )
 }
 

@@ -23,6 +23,9 @@ struct Row<'a> {
 pub(super) fn tree(build: &BuildPhases, out: &mut impl Write) -> io::Result<()> {
     let children = children(&build.phases);
     let mut stack: Vec<Row> = rows(children.get(&None), 0);
+    if stack.is_empty() {
+        return Ok(());
+    }
     let mut printed = 0;
     let mut shown = 0;
     writeln!(out, "  {:>9}  {:>9}  phase", "duration", "steps")?;

@@ -155,3 +155,13 @@ fn silences_are_between_callbacks_of_any_kind() {
     assert_eq!(told, [(9, Some(1)), (8, Some(1)), (7, None), (5, Some(1)), (3, Some(1))]);
     assert_eq!(silences[0].from, Mono(8_000_000));
 }
+
+#[test]
+fn the_last_silence_belongs_to_the_phase_that_was_open_in_it() {
+    let ms = 1_000_000;
+    let stream = [(0, build_start()), (ms, start("A", None, 1)), (9 * ms, returned(false))];
+    let records: Vec<Record> = stream.iter().map(|(at, body)| record(9, 1, *at, body.clone())).collect();
+    let tree = Tree::of(&events(&records));
+    let silences = &tree.build(1).expect("the build").silences;
+    assert_eq!((silences[0].ns, silences[0].phase), (8 * ms, Some(1)), "although its return closes the phase");
+}
