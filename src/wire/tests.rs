@@ -73,7 +73,10 @@ fn finish(dir: &Path) -> (Vec<Record>, u64) {
 }
 
 fn steps(records: &[Record]) -> Vec<i32> {
-    records.iter().filter_map(|r| if let Body::Step { step, .. } = r.body { Some(step) } else { None }).collect()
+    records
+        .iter()
+        .filter_map(|r| if let Body::Step { step, .. } = r.body { Some(step) } else { None })
+        .collect()
 }
 
 #[test]
