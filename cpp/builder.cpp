@@ -54,7 +54,7 @@ class Build {
         library_ = static_cast<Library*>(const_cast<void*>(copy_->context));
         recorder_ = recorder();
         // A build method that calls another of its own is still one build.
-        if (recorder_ == nullptr || thread_build(recorder_) != 0) {
+        if (recorder_ == nullptr || thread_monitor(recorder_) != nullptr) {
             return;
         }
         if (!is_plausible_config(library_, config)) {
@@ -67,7 +67,7 @@ class Build {
         if (monitor_ == nullptr) {
             return;
         }
-        __atomic_store_n(&recorder_->last_build, number_, __ATOMIC_RELAXED);
+        __atomic_store_n(&recorder_->latest, monitor_, __ATOMIC_RELEASE);
         __atomic_add_fetch(&recorder_->active, 1, __ATOMIC_RELAXED);
         install(how);
     }
@@ -86,7 +86,7 @@ class Build {
             return;
         }
         const std::uint64_t at = sys::now();
-        set_thread_build(recorder_, 0);
+        set_thread_monitor(nullptr);
         record_counts(at);
         Fields fields;
         fields.build = number_;
@@ -116,11 +116,8 @@ class Build {
         fields.build = number_;
         fields.a = static_cast<std::int32_t>(how);
         fields.flags = monitor_->application != nullptr ? 1 : 0;
-        for (int i = 0; i < 5; ++i) {
-            counts_before_[i] = __atomic_load_n(&recorder_->counts[i], __ATOMIC_RELAXED);
-        }
         record(recorder_, wire::Kind::build_start, sys::now(), fields);
-        set_thread_build(recorder_, number_);
+        set_thread_monitor(monitor_);
         set_monitor(library_->layout, config_, monitor_);
     }
 
@@ -138,7 +135,7 @@ class Build {
     void record_counts(std::uint64_t at) {
         std::uint64_t counts[5];
         for (int i = 0; i < 5; ++i) {
-            counts[i] = (__atomic_load_n(&recorder_->counts[i], __ATOMIC_RELAXED) - counts_before_[i]) & 0xFFFFFFFFU;
+            counts[i] = __atomic_load_n(&monitor_->messages[i], __ATOMIC_RELAXED);
         }
         Fields fields;
         fields.build = number_;
@@ -159,7 +156,6 @@ class Build {
     void* config_;
     Monitor* monitor_ = nullptr;
     std::uint32_t number_ = 0;
-    std::uint64_t counts_before_[5] = {};
 };
 
 void* build_serialized(void* self, void* network, void* config) {

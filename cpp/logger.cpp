@@ -15,13 +15,13 @@ constexpr std::int32_t kSeverities = 5;
 
 using Log = void (*)(void* logger, std::int32_t severity, const char* text);
 
-std::uint32_t build_now(const Recorder* r) {
-    const std::uint32_t of_thread = thread_build(r);
-    if (of_thread != 0) {
+// The build that a message belongs to, or null.
+Monitor* build_now(const Recorder* r) {
+    if (Monitor* of_thread = thread_monitor(r)) {
         return of_thread;
     }
     // One of the library's own threads: certain only while a single build runs.
-    return __atomic_load_n(&r->active, __ATOMIC_RELAXED) == 1 ? __atomic_load_n(&r->last_build, __ATOMIC_RELAXED) : 0;
+    return __atomic_load_n(&r->active, __ATOMIC_RELAXED) == 1 ? __atomic_load_n(&r->latest, __ATOMIC_ACQUIRE) : nullptr;
 }
 
 void log(void* logger, std::int32_t severity, const char* text) {
@@ -29,10 +29,13 @@ void log(void* logger, std::int32_t severity, const char* text) {
     const auto* library = static_cast<const Library*>(copy->context);
     Recorder* r = recorder();
     if (r != nullptr && severity >= 0 && severity < kSeverities) {
-        __atomic_fetch_add(&r->counts[severity], 1, __ATOMIC_RELAXED);
+        Monitor* monitor = build_now(r);
+        if (monitor != nullptr) {
+            __atomic_fetch_add(&monitor->messages[severity], 1, __ATOMIC_RELAXED);
+        }
         if (severity <= kLastKept && text != nullptr) {
             Fields fields;
-            fields.build = build_now(r);
+            fields.build = monitor == nullptr ? 0 : monitor->build;
             fields.a = severity;
             record_text(r, wire::Kind::message, sys::now(), fields, text, length(text));
         }

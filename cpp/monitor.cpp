@@ -11,15 +11,11 @@ constexpr std::size_t kMonitors = 8192;
 Monitor* g_pool = nullptr;
 std::uint64_t g_taken = 0;
 
-struct ThreadBuild {
-    const Recorder* of;
-    std::uint32_t build;
-};
-__attribute__((tls_model("initial-exec"))) thread_local ThreadBuild t_build = {};
+__attribute__((tls_model("initial-exec"))) thread_local Monitor* t_monitor = nullptr;
 
 std::uint32_t build_of(const Monitor* monitor) {
-    const std::uint32_t of_thread = thread_build(monitor->recorder);
-    return of_thread != 0 ? of_thread : monitor->build;
+    const Monitor* of_thread = thread_monitor(monitor->recorder);
+    return of_thread != nullptr ? of_thread->build : monitor->build;
 }
 
 template <class Function> Function application_slot(const Monitor* monitor, unsigned which) {
@@ -146,6 +142,9 @@ Monitor* new_monitor(Library* library, Recorder* recorder, std::uint32_t build) 
             monitor->displaced = nullptr;
             monitor->displaced_build = 0;
             monitor->build = build;
+            for (std::uint32_t& count : monitor->messages) {
+                __atomic_store_n(&count, 0U, __ATOMIC_RELAXED);
+            }
             monitor->table = library->monitor_table->slots;
             return monitor;
         }
@@ -161,8 +160,11 @@ Monitor* as_ours(void* monitor) {
                : nullptr;
 }
 
-std::uint32_t thread_build(const Recorder* recorder) { return t_build.of == recorder ? t_build.build : 0; }
+// A thread that forked inside a build left the child a monitor of the parent's recorder.
+Monitor* thread_monitor(const Recorder* recorder) {
+    return t_monitor != nullptr && t_monitor->recorder == recorder ? t_monitor : nullptr;
+}
 
-void set_thread_build(const Recorder* recorder, std::uint32_t build) { t_build = {recorder, build}; }
+void set_thread_monitor(Monitor* monitor) { t_monitor = monitor; }
 
 } // namespace stuckproof
