@@ -32,8 +32,9 @@ void set_monitor(const Layout* layout, void* config, void* monitor) {
     method<void (*)(void*, void*)>(impl, layout->set_monitor)(impl, monitor);
 }
 
-bool is_library_code(const void* word, const void* library) {
-    return elf::is_code(static_cast<const Library*>(library)->object, word);
+bool is_library_code(const void* const* word, const void* library) {
+    const elf::Object& object = static_cast<const Library*>(library)->object;
+    return elf::is_inside(object, word) && elf::is_code(object, elf::word_at(word));
 }
 
 // Whether the config is one of this library's, with its monitor methods where the table says.
@@ -42,8 +43,8 @@ bool is_plausible_config(const Library* library, void* config) {
         return false;
     }
     const auto* table = *static_cast<const void* const* const*>(implementation(config));
-    return elf::is_inside(library->object, table) && is_library_code(table[library->layout->set_monitor], library) &&
-           is_library_code(table[library->layout->get_monitor], library);
+    return is_library_code(&table[library->layout->set_monitor], library) &&
+           is_library_code(&table[library->layout->get_monitor], library);
 }
 
 // One call of a build method, from before it is forwarded until after it returned.
@@ -53,7 +54,7 @@ class Build {
         library_ = static_cast<Library*>(const_cast<void*>(copy_->context));
         recorder_ = recorder();
         // A build method that calls another of its own is still one build.
-        if (recorder_ == nullptr || thread_build(recorder_) != 0) {
+        if (recorder_ == nullptr || thread_monitor(recorder_) != nullptr) {
             return;
         }
         if (!is_plausible_config(library_, config)) {
@@ -66,7 +67,7 @@ class Build {
         if (monitor_ == nullptr) {
             return;
         }
-        __atomic_store_n(&recorder_->last_build, number_, __ATOMIC_RELAXED);
+        __atomic_store_n(&recorder_->latest, monitor_, __ATOMIC_RELEASE);
         __atomic_add_fetch(&recorder_->active, 1, __ATOMIC_RELAXED);
         install(how);
     }
@@ -85,7 +86,7 @@ class Build {
             return;
         }
         const std::uint64_t at = sys::now();
-        set_thread_build(recorder_, 0);
+        set_thread_monitor(nullptr);
         record_counts(at);
         Fields fields;
         fields.build = number_;
@@ -115,11 +116,8 @@ class Build {
         fields.build = number_;
         fields.a = static_cast<std::int32_t>(how);
         fields.flags = monitor_->application != nullptr ? 1 : 0;
-        for (int i = 0; i < 5; ++i) {
-            counts_before_[i] = __atomic_load_n(&recorder_->counts[i], __ATOMIC_RELAXED);
-        }
         record(recorder_, wire::Kind::build_start, sys::now(), fields);
-        set_thread_build(recorder_, number_);
+        set_thread_monitor(monitor_);
         set_monitor(library_->layout, config_, monitor_);
     }
 
@@ -137,7 +135,7 @@ class Build {
     void record_counts(std::uint64_t at) {
         std::uint64_t counts[5];
         for (int i = 0; i < 5; ++i) {
-            counts[i] = (__atomic_load_n(&recorder_->counts[i], __ATOMIC_RELAXED) - counts_before_[i]) & 0xFFFFFFFFU;
+            counts[i] = __atomic_load_n(&monitor_->messages[i], __ATOMIC_RELAXED);
         }
         Fields fields;
         fields.build = number_;
@@ -158,7 +156,6 @@ class Build {
     void* config_;
     Monitor* monitor_ = nullptr;
     std::uint32_t number_ = 0;
-    std::uint64_t counts_before_[5] = {};
 };
 
 void* build_serialized(void* self, void* network, void* config) {
@@ -259,7 +256,9 @@ const char* observe_builder(Library* library, void* builder) {
     if (copy == nullptr) {
         return "the builder's virtual table is shorter than this version's tables say";
     }
-    __atomic_store_n(&library->monitor_table.type, copy->type, __ATOMIC_RELAXED);
+    if (!make_monitor_table(library, copy->type)) {
+        return "there is no memory left for a monitor";
+    }
     __atomic_store_n(static_cast<const void* const**>(impl), &copy->table[0], __ATOMIC_RELEASE);
     return nullptr;
 }

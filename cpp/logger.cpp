@@ -15,13 +15,13 @@ constexpr std::int32_t kSeverities = 5;
 
 using Log = void (*)(void* logger, std::int32_t severity, const char* text);
 
-std::uint32_t build_now(const Recorder* r) {
-    const std::uint32_t of_thread = thread_build(r);
-    if (of_thread != 0) {
+// The build that a message belongs to, or null.
+Monitor* build_now(const Recorder* r) {
+    if (Monitor* of_thread = thread_monitor(r)) {
         return of_thread;
     }
     // One of the library's own threads: certain only while a single build runs.
-    return __atomic_load_n(&r->active, __ATOMIC_RELAXED) == 1 ? __atomic_load_n(&r->last_build, __ATOMIC_RELAXED) : 0;
+    return __atomic_load_n(&r->active, __ATOMIC_RELAXED) == 1 ? __atomic_load_n(&r->latest, __ATOMIC_ACQUIRE) : nullptr;
 }
 
 void log(void* logger, std::int32_t severity, const char* text) {
@@ -29,10 +29,13 @@ void log(void* logger, std::int32_t severity, const char* text) {
     const auto* library = static_cast<const Library*>(copy->context);
     Recorder* r = recorder();
     if (r != nullptr && severity >= 0 && severity < kSeverities) {
-        __atomic_fetch_add(&r->counts[severity], 1, __ATOMIC_RELAXED);
+        Monitor* monitor = build_now(r);
+        if (monitor != nullptr) {
+            __atomic_fetch_add(&monitor->messages[severity], 1, __ATOMIC_RELAXED);
+        }
         if (severity <= kLastKept && text != nullptr) {
             Fields fields;
-            fields.build = build_now(r);
+            fields.build = monitor == nullptr ? 0 : monitor->build;
             fields.a = severity;
             record_text(r, wire::Kind::message, sys::now(), fields, text, length(text));
         }
@@ -42,9 +45,13 @@ void log(void* logger, std::int32_t severity, const char* text) {
 }
 
 // A logger's methods may lie in any object: the application's, or a binding's.
-bool is_any_code(const void* word, const void* /*context*/) {
+bool is_any_code(const void* const* word, const void* /*context*/) {
     elf::Object object;
-    return word != nullptr && elf::containing(word, &object) && elf::is_code(object, word);
+    if (!elf::containing(word, &object)) {
+        return false;
+    }
+    const void* function = elf::word_at(word);
+    return function != nullptr && elf::containing(function, &object) && elf::is_code(object, function);
 }
 
 // Whether this process may write to the address, by the kernel's own list of mappings. A logger can be a constant.

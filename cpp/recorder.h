@@ -15,6 +15,8 @@ namespace stuckproof {
 constexpr std::size_t kMaxSegments = 4096;
 constexpr std::size_t kNames = 4096;
 
+struct Monitor;
+
 struct Name {
     std::uint64_t hash;
     std::uint32_t told;
@@ -23,14 +25,13 @@ struct Name {
 // What a process records into. Lives in an anonymous mapping for as long as the process does.
 struct Recorder {
     std::uint32_t pid;
-    std::uint32_t builds;     // builds begun
-    std::uint32_t active;     // builds running now
-    std::uint32_t last_build; // the latest begun
+    std::uint32_t builds;   // builds begun
+    std::uint32_t active;   // builds running now
+    Monitor* latest; // the monitor of the latest build
     std::uint64_t registered;
     std::uint64_t seed;
     std::uint64_t next; // slots reserved
     std::uint32_t unnamed;
-    std::uint64_t counts[5]; // messages by severity
     wire::Slot* segments[kMaxSegments];
     Name names[kNames];
 };

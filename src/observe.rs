@@ -76,7 +76,7 @@ impl Tracker {
                 out.push(Event { at, kind: EventKind::AttachRefused(refused) });
             }
             Body::BuildStart { method, chained } => {
-                self.start_build(record, method_name(*method), *chained, out)
+                self.start_build(record, method_name(*method), *chained, out);
             }
             Body::PhaseStart { name, parent, steps } => {
                 self.start_phase(record, name, parent.as_deref(), *steps, out);

@@ -76,7 +76,9 @@ impl Outcome {
 #[must_use]
 pub fn judge(events: &[Event]) -> Verdict {
     let mut judge = Judge::default();
-    events.iter().for_each(|event| judge.see(event));
+    for event in events {
+        judge.see(event);
+    }
     judge.verdict()
 }
 

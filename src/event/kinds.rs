@@ -69,6 +69,7 @@ pub enum EventKind {
 /// Fields of `jobStarted`: the header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub struct JobStarted {
     /// Version of the log's format; this program writes 1.
     pub format: u32,
@@ -116,6 +117,7 @@ pub struct CommandStarted {
 /// Fields of `libraryAttached`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub struct LibraryAttached {
     /// The builder's process.
     pub pid: u32,
@@ -354,7 +356,7 @@ pub struct CancelRequested {
 
 /// One open phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct OpenPhase {
     /// The build.
     pub build: u32,

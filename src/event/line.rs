@@ -5,6 +5,7 @@ use super::kinds::{
     CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost, JobEnded, JobStarted,
     LadderRung, LibraryAttached, Message, PhaseAborted, PhaseFinished, PhaseStarted, StepCompleted,
 };
+use super::text::plain;
 use crate::clock::Mono;
 use crate::digest::Hex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -64,7 +65,7 @@ macro_rules! kinds {
             }
 
             pub(super) fn fields(&self) -> serde_json::Result<Vec<u8>> {
-                match self { $(Self::$kind(fields) => serde_json::to_vec(fields),)* }
+                match self { $(Self::$kind(fields) => serde_json::to_vec(fields).map(plain),)* }
             }
         }
 
@@ -145,11 +146,7 @@ impl Line {
 
 /// The schema of one kind: the head's fields and its own in one closed object.
 fn kind_schema<T: JsonSchema>(generator: &mut SchemaGenerator, name: &str, has_build: bool) -> Value {
-    let mut own = generator.subschema_for::<T>().to_value();
-    if let Some(path) = own.get("$ref").and_then(Value::as_str) {
-        let definition = path.rsplit('/').next().unwrap_or_default().to_owned();
-        own = generator.definitions_mut().remove(&definition).unwrap_or(own);
-    }
+    let own = T::json_schema(generator).to_value();
     let take = |key: &str| own.get(key).cloned();
     let mut properties = head_properties(generator, name);
     let mut required: Vec<Value> = properties.keys().map(|key| json!(key)).collect();

@@ -7,6 +7,7 @@ mod cancellability;
 mod kinds;
 mod line;
 mod reader;
+mod text;
 mod tree;
 mod writer;
 
@@ -14,5 +15,6 @@ pub use cancellability::{Cancellability, Waits};
 pub use kinds::*;
 pub use line::{Line, event_schema};
 pub use reader::{Ending, LogFault, LogReader};
+pub use text::plain;
 pub use tree::{BuildTree, PhaseEnd, PhaseInstance, Silence, Tree};
 pub use writer::{Encoder, LogError, LogWriter};

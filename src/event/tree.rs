@@ -104,6 +104,8 @@ struct Walk {
     /// Up to here the gap's time is shared out.
     shared: Mono,
     last_callback: Mono,
+    /// The innermost open phase since the last callback.
+    quiet: Option<u64>,
     last_step: Mono,
     gaps: Gaps,
     worst: u64,
@@ -135,6 +137,7 @@ impl Tree {
             EventKind::PhaseFinished(finish) => self.with(finish.build, |build| {
                 build.callback(at);
                 build.close(finish.phase, at, &PhaseEnd::Finished);
+                build.walk.quiet = build.walk.innermost();
             }),
             EventKind::PhaseAborted(abort) => self.with(abort.build, |build| {
                 build.close(Some(abort.phase), at, &PhaseEnd::Aborted(abort.reason.clone()));
@@ -156,6 +159,7 @@ impl Tree {
     }
 
     /// The builds.
+    #[must_use]
     pub fn builds(&self) -> impl ExactSizeIterator<Item = &BuildTree> {
         self.builds.values()
     }
@@ -213,6 +217,7 @@ impl BuildTree {
     fn start(&mut self, start: &PhaseStarted, at: Mono) {
         self.callback(at);
         self.walk.open.push((start.phase, 0));
+        self.walk.quiet = Some(start.phase);
         self.phases.push(PhaseInstance {
             phase: start.phase,
             parent: start.parent,
@@ -232,7 +237,9 @@ impl BuildTree {
         if let Some(index) = instance.and_then(|instance| self.index(instance)) {
             self.phases[index].reported += 1;
         }
-        self.walk.close_gap(at);
+        if self.returned.is_none() {
+            self.walk.close_gap(at);
+        }
     }
 
     fn close(&mut self, instance: Option<u64>, at: Mono, end: &PhaseEnd) {
@@ -244,8 +251,12 @@ impl BuildTree {
         self.walk.close(phase.phase);
     }
 
-    /// Notes the silence that a callback, or the end, has broken.
+    /// Notes the silence that a callback, or the end, has broken. What comes after the return belongs to the tree but
+    /// not to the build's time.
     fn callback(&mut self, at: Mono) {
+        if self.returned.is_some() {
+            return;
+        }
         self.walk.share(at);
         let from = self.walk.last_callback;
         let ns = at.0.saturating_sub(from.0);
@@ -253,7 +264,7 @@ impl BuildTree {
         if ns > 0 && place < SILENCES {
             self.silences.truncate(SILENCES - 1);
             self.silences
-                .insert(place, Silence { ns, from, phase: self.walk.open.last().map(|open| open.0) });
+                .insert(place, Silence { ns, from, phase: self.walk.quiet });
         }
         self.walk.last_callback = from.max(at);
     }
@@ -278,6 +289,10 @@ impl Walk {
             None => self.outside += ns,
         }
         self.shared = self.shared.max(at);
+    }
+
+    fn innermost(&self) -> Option<u64> {
+        self.open.last().map(|open| open.0)
     }
 
     fn close(&mut self, phase: u64) {

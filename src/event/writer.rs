@@ -6,6 +6,7 @@
 use super::kinds::{
     CancelState, Event, EventKind, JobStarted, Message, PhaseFinished, PhaseStarted, StepCompleted,
 };
+use super::text;
 use crate::clock::{Anchor, Mono};
 use crate::digest::Hex;
 use std::fs::{File, OpenOptions};
@@ -68,6 +69,10 @@ impl LogWriter {
             .create_new(true)
             .open(path)
             .map_err(|source| LogError::Create { path: path.to_owned(), source })?;
+        Self::over(file, path, header)
+    }
+
+    fn over(file: File, path: &Path, header: &JobStarted) -> Result<Self, LogError> {
         let mut writer = Self {
             path: path.to_owned(),
             file,
@@ -112,6 +117,14 @@ impl LogWriter {
     fn give_up(&mut self, source: io::Error) -> LogError {
         self.given_up = true;
         LogError::Write { path: self.path.clone(), source }
+    }
+}
+
+impl Drop for LogWriter {
+    /// Keeps what was gathered when the runner leaves by an error; whoever needs to know whether it reached the file
+    /// calls [`flush`](Self::flush) before.
+    fn drop(&mut self) {
+        let _ = self.flush();
     }
 }
 
@@ -198,7 +211,7 @@ impl WallText {
     }
 
     fn write(&mut self, at: Mono, out: &mut Vec<u8>) {
-        let ns = self.anchor.wall_ns(at);
+        let ns = self.anchor.wall_ns(at).min(i64::MAX.unsigned_abs());
         let second = ns / 1_000_000_000;
         if second != self.second {
             self.prefix = self.anchor.rfc3339(at);
@@ -326,7 +339,7 @@ impl Put for bool {
 
 impl Put for &str {
     fn put(self, out: &mut Vec<u8>) {
-        string(self, out);
+        text::string(self, out);
     }
 }
 
@@ -353,34 +366,33 @@ fn number(mut value: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// A JSON string, escaped as serde escapes: control characters, the quote and the backslash.
-fn string(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
-    let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|&byte| byte < b' ' || byte == b'"' || byte == b'\\') {
-        out.extend_from_slice(&rest[..at]);
-        escape(rest[at], out);
-        rest = &rest[at + 1..];
-    }
-    out.extend_from_slice(rest);
-    out.push(b'"');
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::EvidenceLost;
 
-fn escape(byte: u8, out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let short = match byte {
-        b'"' | b'\\' => byte,
-        0x08 => b'b',
-        b'\t' => b't',
-        b'\n' => b'n',
-        0x0c => b'f',
-        b'\r' => b'r',
-        _ => {
-            out.extend_from_slice(b"\\u00");
-            out.push(DIGITS[usize::from(byte >> 4)]);
-            out.push(DIGITS[usize::from(byte & 15)]);
-            return;
-        }
-    };
-    out.extend_from_slice(&[b'\\', short]);
+    fn header() -> JobStarted {
+        let header = serde_json::json!({
+            "format": 1, "job": "j", "stuckproof": "0", "argv": [], "cwd": "/", "host": "h", "runnerPid": 1,
+            "ciHost": null, "anchorMonoNs": 1, "anchorWallNs": 1, "graceMs": null, "killAfterMs": 1,
+            "deadlineMs": null, "environmentChanges": [], "wire": "", "streams": "merged"
+        });
+        serde_json::from_value(header).expect("every field is there")
+    }
+
+    #[test]
+    fn after_a_write_error_the_log_is_given_up() {
+        let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+        let mut writer =
+            LogWriter::over(full, Path::new("events.jsonl"), &header()).expect("nothing is written yet");
+        let error = writer.flush().expect_err("the device is full");
+        assert!(
+            matches!(&error, LogError::Write { source, .. } if source.kind() == io::ErrorKind::StorageFull)
+        );
+        assert!(error.to_string().contains("free space"), "{error}");
+        let lost = EventKind::EvidenceLost(EvidenceLost { records: 1, reason: String::new() });
+        let after = writer.append(&Event { at: Mono(2), kind: lost });
+        assert!(matches!(after, Err(LogError::GivenUp { .. })));
+        assert!(matches!(writer.sync(), Err(LogError::GivenUp { .. })));
+    }
 }

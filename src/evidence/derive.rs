@@ -129,7 +129,11 @@ impl Gathered {
             }
             EventKind::LadderRung(rung) => self.rungs.push((at, rung.clone())),
             EventKind::EvidenceLost(lost) => {
-                self.lost.push(Loss { records: lost.records, reason: lost.reason.clone(), at: self.wall(at) })
+                self.lost.push(Loss {
+                    records: lost.records,
+                    reason: lost.reason.clone(),
+                    at: self.wall(at),
+                });
             }
             EventKind::JobEnded(ended) => self.ended = Some(ended.clone()),
             _ => {}
@@ -336,17 +340,15 @@ impl Gathered {
     /// Why there is nothing to see, where there is nothing.
     fn unobserved(&self, evidence: &Evidence) -> Option<String> {
         if !evidence.builds.is_empty() {
-            None
-        } else if evidence.observed {
-            Some("A builder was created, but no build was started.".to_owned())
-        } else if self.refusals.is_empty() {
-            Some(
-                "No TensorRT builder was seen: the state is the command's exit code and nothing more."
-                    .to_owned(),
-            )
-        } else {
-            Some("The state is the command's exit code and nothing more.".to_owned())
+            return None;
         }
+        let seen = match (evidence.observed, self.refusals.is_empty()) {
+            (true, _) => return Some("A builder was created, but no build was started.".to_owned()),
+            (false, true) => "No TensorRT builder was seen",
+            (false, false) => "No build was observed",
+        };
+        let rest = "the state is the command's exit code and nothing more, and its language is taken from its name";
+        Some(format!("{seen}: {rest}."))
     }
 
     fn wall(&self, at: Mono) -> String {

@@ -16,7 +16,7 @@ pub use summary::{
     CleanupStatus, Framework, Language, RetryPolicy, Summary, TimingCacheMode, ValidationStatus,
 };
 
-use crate::event::{Ending, JobStarted, LogFault};
+use crate::event::{Ending, JobStarted, LogFault, plain};
 use crate::fsio::{FsError, write_all_atomic};
 use derive::derive;
 use std::io;
@@ -107,15 +107,15 @@ pub fn load(bundle: &Path) -> Result<Bundle, EvidenceError> {
 }
 
 fn pretty(value: &impl serde::Serialize) -> Vec<u8> {
-    let mut json =
-        serde_json::to_vec_pretty(value).expect("numbers, strings, lists and string-keyed maps serialise");
-    json.push(b'\n');
-    json
+    document(serde_json::to_vec_pretty(value))
 }
 
 fn compact(value: &impl serde::Serialize) -> Vec<u8> {
-    let mut json =
-        serde_json::to_vec(value).expect("numbers, strings, lists and string-keyed maps serialise");
+    document(serde_json::to_vec(value))
+}
+
+fn document(json: serde_json::Result<Vec<u8>>) -> Vec<u8> {
+    let mut json = plain(json.expect("numbers, strings, lists and string-keyed maps serialise"));
     json.push(b'\n');
     json
 }

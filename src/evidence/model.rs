@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 /// Everything that follows from the log of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "evidence")]
 pub struct Evidence {
     /// Version of this file's format: 1.
     pub format: u32,

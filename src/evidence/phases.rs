@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 /// The phase trees of a job.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "phases")]
 pub struct Phases {
     /// Version of this file's format: 1.
     pub format: u32,

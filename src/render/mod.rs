@@ -89,7 +89,7 @@ fn requests(evidence: &Evidence, out: &mut impl Write, paint: &Painter) -> io::R
 
 fn one_request(evidence: &Evidence, request: &Request, out: &mut impl Write) -> io::Result<()> {
     let into = request.t_ns.saturating_sub(evidence.header.anchor_mono_ns) as f64 / 1e6;
-    write!(out, "  {}. {} by {}", request.request, request.source.name(), Clean::short(&request.via))?;
+    write!(out, "  {}. {} ({})", request.request, Clean::short(&request.via), request.source.name())?;
     if let Some(pid) = request.pid {
         write!(out, " from process {pid}")?;
     }
@@ -106,8 +106,9 @@ fn one_request(evidence: &Evidence, request: &Request, out: &mut impl Write) -> 
     }
     if request.accepted {
         writeln!(out, "     {}", latencies(evidence))?;
+        open_branch(&request.open_branch, out)?;
     }
-    open_branch(&request.open_branch, out)
+    Ok(())
 }
 
 fn latencies(evidence: &Evidence) -> String {
@@ -115,14 +116,14 @@ fn latencies(evidence: &Evidence) -> String {
     let Some(acknowledged) = times.request_to_ack_ms else {
         return "no acknowledgement is on record".to_owned();
     };
-    let mut text = format!("acknowledged after {}", Ms(acknowledged));
-    if let Some(returned) = times.ack_to_return_ms {
-        text += &format!(", the builder returned {} later", Ms(returned));
-    }
-    if let Some(exited) = times.return_to_exit_ms {
-        text += &format!(", the command exited {} after that", Ms(exited));
-    }
-    text
+    let returned = times.ack_to_return_ms.map(|ms| format!(", the builder returned {} later", Ms(ms)));
+    let exited = times.return_to_exit_ms.map(|ms| format!(", the command exited {} after that", Ms(ms)));
+    format!(
+        "acknowledged after {}{}{}",
+        Ms(acknowledged),
+        returned.unwrap_or_default(),
+        exited.unwrap_or_default()
+    )
 }
 
 fn open_branch(branch: &[OpenPhase], out: &mut impl Write) -> io::Result<()> {
@@ -210,7 +211,7 @@ fn cancellability(waits: &Cancellability, out: &mut impl Write) -> io::Result<()
     let share = waits.undeliverable_share * 100.0;
     writeln!(
         out,
-        "    {share:.1} % of it lies after the last step, where a cancel cannot be delivered any more"
+        "    {share:.1} % of it lies after the last step, where nothing can answer a cancel any more"
     )
 }
 

@@ -23,6 +23,9 @@ struct Row<'a> {
 pub(super) fn tree(build: &BuildPhases, out: &mut impl Write) -> io::Result<()> {
     let children = children(&build.phases);
     let mut stack: Vec<Row> = rows(children.get(&None), 0);
+    if stack.is_empty() {
+        return Ok(());
+    }
     let mut printed = 0;
     let mut shown = 0;
     writeln!(out, "  {:>9}  {:>9}  phase", "duration", "steps")?;
@@ -61,15 +64,14 @@ fn rows<'a>(siblings: Option<&Vec<&'a Phase>>, depth: usize) -> Vec<Row<'a>> {
     let mut rows: Vec<Row> = Vec::new();
     for &phase in siblings {
         let many = phase.end == End::Finished && finished[phase.name.as_str()] > REPEATS;
-        match places.get(phase.name.as_str()).filter(|_| many) {
-            Some(&place) => rows[place].phases.push(phase),
-            None => {
-                if many {
-                    places.insert(&phase.name, rows.len());
-                }
-                rows.push(Row { phases: vec![phase], depth });
-            }
+        if let Some(&place) = places.get(phase.name.as_str()).filter(|_| many) {
+            rows[place].phases.push(phase);
+            continue;
         }
+        if many {
+            places.insert(&phase.name, rows.len());
+        }
+        rows.push(Row { phases: vec![phase], depth });
     }
     rows.reverse();
     rows

@@ -60,6 +60,7 @@ impl Display for Ms {
         let ms = self.0;
         let seconds = (ms / 1e3).round() as u64;
         match ms {
+            0.0 => f.write_str("0 ms"),
             _ if ms < 1.0 => write!(f, "{ms:.3} ms"),
             _ if ms < 10.0 => write!(f, "{ms:.1} ms"),
             _ if ms < 999.5 => write!(f, "{ms:.0} ms"),

@@ -1,0 +1,216 @@
+//! A job without a process: records go through the tracker into a real log, as the runner does it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use stuckproof::clock::Mono;
+use stuckproof::event::{
+    CancelRequested, CancelSource, CommandExited, CommandStarted, Event, EventKind, EvidenceLost, JobEnded,
+    JobStarted, LadderRung, LogWriter,
+};
+use stuckproof::evidence::{self, Bundle};
+use stuckproof::observe::Tracker;
+use stuckproof::verdict::{Verdict, judge};
+use stuckproof::wire::{Body, LibraryFacts, Method, ProcessKey, Record, Severity};
+use tempfile::TempDir;
+
+/// The monotonic time at which jobs begin here, nanoseconds.
+pub const START: u64 = 5_000_000_000;
+/// The command's process.
+pub const COMMAND: u32 = 4001;
+
+pub fn header() -> JobStarted {
+    JobStarted {
+        format: 1,
+        job: "bold-otter".to_owned(),
+        stuckproof: "0.1.0".to_owned(),
+        argv: ["trtexec", "--onnx=model one.onnx", "--saveEngine=model.engine"].map(str::to_owned).to_vec(),
+        cwd: "/home/ci/project".to_owned(),
+        host: "runner-7".to_owned(),
+        runner_pid: 4000,
+        ci_host: None,
+        anchor_mono_ns: START,
+        anchor_wall_ns: 1_800_000_000_000_000_000,
+        grace_ms: Some(60_000),
+        kill_after_ms: 10_000,
+        deadline_ms: None,
+        environment_changes: vec!["LD_PRELOAD: the attach library was added".to_owned()],
+        wire: "wire, in the bundle".to_owned(),
+        streams: "separate".to_owned(),
+    }
+}
+
+pub fn process(pid: u32) -> ProcessKey {
+    ProcessKey { pid, registered: Mono(START) }
+}
+
+pub fn record(pid: u32, build: u32, at: u64, body: Body) -> Record {
+    Record { process: process(pid), at: Mono(at), build, tid: pid, body }
+}
+
+pub fn build_start() -> Body {
+    Body::BuildStart { method: Method::SerializedNetwork, chained: false }
+}
+
+pub fn start(name: &str, parent: Option<&str>, steps: i32) -> Body {
+    Body::PhaseStart { name: Arc::from(name), parent: parent.map(Arc::from), steps }
+}
+
+pub fn step(name: &str, step: i32, answered: u32) -> Body {
+    Body::Step { name: Arc::from(name), step, answered }
+}
+
+pub fn finish(name: &str) -> Body {
+    Body::PhaseFinish { name: Arc::from(name) }
+}
+
+pub fn returned(engine: bool) -> Body {
+    Body::BuildReturn {
+        engine,
+        bytes: engine.then_some(1_234_567),
+        messages: [0, u32::from(!engine), 2, 30, 400],
+    }
+}
+
+pub fn message(severity: Severity, text: &str) -> Body {
+    Body::Message { severity, text: text.to_owned(), truncated: false }
+}
+
+pub fn rtx(python: bool) -> Body {
+    Body::Library(LibraryFacts {
+        flavour: "tensorrt-rtx".to_owned(),
+        version: "1.7.1.116".to_owned(),
+        path: "/opt/rtx/libtensorrt_rtx.so.1".to_owned(),
+        python,
+        messages_unobserved: String::new(),
+        proven: "library".to_owned(),
+    })
+}
+
+/// A job in a folder that goes with it. Times are milliseconds after its start.
+pub struct Job {
+    pub folder: TempDir,
+    pub events: Vec<Event>,
+    pub tracker: Tracker,
+    pub now: u64,
+    writer: LogWriter,
+}
+
+impl Job {
+    /// A job whose command runs.
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let writer = LogWriter::create(&folder.path().join(evidence::EVENTS), &header()).expect("a new log");
+        let started = Event { at: Mono(START), kind: EventKind::JobStarted(header()) };
+        let mut job = Self { folder, events: vec![started], tracker: Tracker::new(), now: START, writer };
+        job.event(EventKind::CommandStarted(CommandStarted { pid: COMMAND }));
+        job
+    }
+
+    /// Sets the clock.
+    pub fn at(&mut self, ms: u64) -> &mut Self {
+        self.now = START + ms * 1_000_000;
+        self
+    }
+
+    pub fn event(&mut self, kind: EventKind) -> &mut Self {
+        self.push(Event { at: Mono(self.now), kind });
+        self
+    }
+
+    /// A record of build 1 of the command's process.
+    pub fn tell(&mut self, body: Body) -> &mut Self {
+        self.tell_of(COMMAND, 1, body)
+    }
+
+    pub fn tell_of(&mut self, pid: u32, build: u32, body: Body) -> &mut Self {
+        let mut events = Vec::new();
+        self.tracker.ingest(&record(pid, build, self.now, body), &mut events);
+        events.into_iter().for_each(|event| self.push(event));
+        self
+    }
+
+    /// A request; the first is accepted.
+    pub fn request(&mut self, source: CancelSource, via: &str) -> &mut Self {
+        let number = 1 + self.requests();
+        let accepted = number == 1;
+        let at = Mono(self.now);
+        self.event(EventKind::CancelRequested(CancelRequested {
+            request: number,
+            source,
+            via: via.to_owned(),
+            reason: None,
+            accepted,
+            kill: false,
+            pid: None,
+            uid: None,
+            open_branch: self.tracker.open_branch(at),
+        }));
+        if accepted {
+            let mut events = Vec::new();
+            self.tracker.request_accepted(number, at, &mut events);
+            events.into_iter().for_each(|event| self.push(event));
+        }
+        self
+    }
+
+    pub fn rung(&mut self, rung: &str, why: &str) -> &mut Self {
+        let group = (rung != "cooperative").then_some(COMMAND);
+        self.event(EventKind::LadderRung(LadderRung { rung: rung.to_owned(), why: why.to_owned(), group }))
+    }
+
+    pub fn lose(&mut self, records: u64) -> &mut Self {
+        self.event(EventKind::EvidenceLost(EvidenceLost { records, reason: "the disk was full".to_owned() }))
+    }
+
+    pub fn exit(&mut self, code: Option<i32>, signal: Option<i32>) -> &mut Self {
+        let mut events = Vec::new();
+        self.tracker.close(Mono(self.now), "the process ended", &mut events);
+        events.into_iter().for_each(|event| self.push(event));
+        self.event(EventKind::CommandExited(CommandExited {
+            code,
+            signal,
+            core_dumped: false,
+            oom_kills: Some(0),
+        }))
+    }
+
+    /// Ends the log with what the state table says of it.
+    pub fn end(&mut self, exit_code: u8) -> Verdict {
+        let verdict = self.judge();
+        self.event(EventKind::JobEnded(JobEnded {
+            state: verdict.state,
+            cause: verdict.cause.clone(),
+            observed: verdict.observed,
+            exit_code,
+        }));
+        self.sync();
+        verdict
+    }
+
+    pub fn judge(&self) -> Verdict {
+        judge(&self.events)
+    }
+
+    pub fn sync(&mut self) {
+        self.writer.sync().expect("the log can be written");
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.folder.path().join(evidence::EVENTS)
+    }
+
+    /// The bundle, read back from its log.
+    pub fn bundle(&mut self) -> Bundle {
+        self.sync();
+        evidence::load(self.folder.path()).expect("a bundle that can be read")
+    }
+
+    fn requests(&self) -> u32 {
+        self.events.iter().filter(|event| matches!(event.kind, EventKind::CancelRequested(_))).count() as u32
+    }
+
+    fn push(&mut self, event: Event) {
+        self.writer.append(&event).expect("the log can be written");
+        self.events.push(event);
+    }
+}
