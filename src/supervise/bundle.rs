@@ -41,7 +41,7 @@ pub struct Bundle {
     absolute: PathBuf,
     wire: PathBuf,
     wire_why: String,
-    _runner: Lock,
+    _runner: Option<Lock>,
 }
 
 impl Bundle {
@@ -57,7 +57,8 @@ impl Bundle {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(BundleError::Exists(shown)),
             Err(e) => return Err(FsError::new("create", &wire, e).into()),
         }
-        let runner = Lock::publish(&wire.join(RUNNER_LOCK), b"")?;
+        // Some file systems have no locks; there a job inside this one is not told apart and keeps its own evidence.
+        let runner = Lock::publish(&wire.join(RUNNER_LOCK), b"").ok();
         Ok(Self { shown, absolute, wire, wire_why, _runner: runner })
     }
 

@@ -55,7 +55,11 @@ impl Finished {
     /// a reader that has stalled for ever must not hold the job.
     #[must_use]
     pub fn leave(self) -> u8 {
-        let Self { core, verdict, exit_code, lost, pumps } = self;
+        let Self { core, verdict, exit_code, lost, mut pumps } = self;
+        // What was asked before the wait began was asked of the job, which is over.
+        while let Ok(note) = core.notes.try_recv() {
+            pumps -= usize::from(matches!(note, Note::Carried));
+        }
         let waited = wait_for(&core.notes, pumps, None);
         if let Some(lost) = lost {
             core.voice.say(&format!("the evidence is not complete, so the job failed: {lost}"));

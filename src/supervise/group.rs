@@ -3,6 +3,7 @@
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 use std::fs;
+use std::io;
 
 /// The process group that the command leads.
 #[derive(Debug, Clone, Copy)]
@@ -30,21 +31,32 @@ impl Group {
     }
 
     /// Asks every process to end. A stopped one is woken, or it would never hear of it.
-    pub fn terminate(self) {
-        self.send(Signal::TERM);
-        self.send(Signal::CONT);
+    ///
+    /// # Errors
+    /// When no process may be signalled, as when all of them changed their user.
+    pub fn terminate(self) -> io::Result<()> {
+        self.send(Signal::TERM)?;
+        self.send(Signal::CONT)
     }
 
     /// Ends every process.
-    pub fn kill(self) {
-        self.send(Signal::KILL);
+    ///
+    /// # Errors
+    /// As for [`terminate`](Self::terminate).
+    pub fn kill(self) -> io::Result<()> {
+        self.send(Signal::KILL)
     }
 
-    fn send(self, signal: Signal) {
+    fn send(self, signal: Signal) -> io::Result<()> {
         let sent = rustix::process::kill_process_group(self.leader, signal);
         if sent == Err(Errno::SRCH) && !self.reaped {
             // A command that is to lead a session of its own becomes a leader only a moment after its start.
-            let _ = rustix::process::kill_process(self.leader, signal);
+            return Ok(rustix::process::kill_process(self.leader, signal)?);
+        }
+        match sent {
+            // All are gone, which is what was wanted.
+            Err(Errno::SRCH) => Ok(()),
+            other => Ok(other?),
         }
     }
 

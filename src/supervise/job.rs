@@ -90,7 +90,8 @@ impl Job {
     #[must_use]
     pub fn run(self) -> Finished {
         let Self { core, stage, environment, registration, .. } = self;
-        let mut running = Running { core, group: None, exit: None, accepted: None, carried: 0 };
+        let mut running =
+            Running { core, group: None, exit: None, accepted: None, kill_wanted: false, carried: 0 };
         running.hear_all();
         let backstage = match running.start(stage, environment) {
             Ok(backstage) => {
@@ -104,8 +105,7 @@ impl Job {
                 backstage
             }
         };
-        drop(registration);
-        running.finish(backstage)
+        running.finish(backstage, registration)
     }
 }
 
@@ -116,6 +116,8 @@ struct Running {
     exit: Option<CommandExited>,
     /// How the accepted request came.
     accepted: Option<Via>,
+    /// Whether a person asked for more than a request, and has not got it yet.
+    kill_wanted: bool,
     /// Pumps that have carried everything already.
     carried: usize,
 }
@@ -160,6 +162,9 @@ impl Running {
             }
             self.core.recorder.poll();
             self.climb();
+            if let Some(group) = self.group.filter(|_| self.core.ladder.is_exhausted(Mono::now())) {
+                self.give_up(group);
+            }
             self.core.recorder.settle();
         }
     }
@@ -221,11 +226,9 @@ impl Running {
             self.accepted = Some(ask.via);
             self.say_accepted(ask.via);
             let climb = self.core.ladder.request(at);
-            self.record_climb(at, climb, None);
+            self.record_rung(at, climb.rung, climb.why.to_owned(), None);
         }
-        if kill && let Some(climb) = self.core.ladder.kill() {
-            self.climb_now(climb);
-        }
+        self.kill_wanted |= kill;
     }
 
     fn say_accepted(&self, via: Via) {
@@ -251,36 +254,45 @@ impl Running {
 
     /// Climbs the rung that is due, if one is.
     fn climb(&mut self) {
-        if self.group.is_none() || self.is_over() {
-            return;
-        }
-        let builder = self.core.recorder.builder_seen();
-        if let Some(climb) = self.core.ladder.due(Mono::now(), builder) {
-            self.climb_now(climb);
+        let Some(group) = self.group.filter(|_| !self.is_over()) else { return };
+        let now = Mono::now();
+        let killing = if std::mem::take(&mut self.kill_wanted) { self.core.ladder.kill(now) } else { None };
+        let due = killing.or_else(|| self.core.ladder.due(now, self.core.recorder.builder_seen()));
+        if let Some(climb) = due {
+            self.signal(group, climb);
         }
     }
 
-    fn climb_now(&mut self, climb: Climb) {
-        let Some(group) = self.group else { return };
+    fn signal(&mut self, group: Group, climb: Climb) {
         let members = if self.exit.is_some() { group.members() } else { Vec::new() };
         let at = Mono::now();
-        match climb.rung {
-            Rung::Cooperative => {}
+        let sent = match climb.rung {
+            Rung::Cooperative => Ok(()),
             Rung::Terminate => group.terminate(),
             Rung::Kill => group.kill(),
-        }
-        self.core.voice.say(&format!("{} to the command's processes: {}", climb.rung.name(), climb.why));
-        self.record_climb(at, climb, Some((group.id(), members)));
-    }
-
-    fn record_climb(&mut self, at: Mono, climb: Climb, group: Option<(u32, Vec<String>)>) {
-        let (group, members) = group.map_or((None, Vec::new()), |(id, members)| (Some(id), members));
+        };
         let mut why = climb.why.to_owned();
         if !members.is_empty() {
             why = format!("{why}: {}", members.join(", "));
         }
-        let rung = LadderRung { rung: climb.rung.name().to_owned(), why, group };
+        if let Err(e) = sent {
+            why = format!("{why}; it could not be sent: {e}");
+        }
+        self.core.voice.say(&format!("{} to the command's processes: {why}", climb.rung.name()));
+        self.record_rung(at, climb.rung, why, Some(group.id()));
+    }
+
+    fn record_rung(&mut self, at: Mono, rung: Rung, why: String, group: Option<u32>) {
+        let rung = LadderRung { rung: rung.name().to_owned(), why, group };
         self.record(at, EventKind::LadderRung(rung));
+    }
+
+    /// Gives up on processes that nothing ends, and says so: this is the one way in which a job leaves some behind.
+    fn give_up(&mut self, group: Group) {
+        let why = format!("processes remain that SIGKILL does not end: {}", group.members().join(", "));
+        self.core.voice.say(&why);
+        self.record_rung(Mono::now(), Rung::Kill, why, None);
+        self.group = None;
     }
 
     fn record(&mut self, at: Mono, kind: EventKind) {
@@ -288,7 +300,7 @@ impl Running {
     }
 
     /// Puts the end on record. From here on nothing more is accepted.
-    fn finish(mut self, backstage: Backstage) -> Finished {
+    fn finish(mut self, backstage: Backstage, registration: Option<Registration>) -> Finished {
         let at = Mono::now();
         let (pumps, faults) = backstage.finish();
         for fault in &faults {
@@ -297,6 +309,7 @@ impl Running {
         self.core.recorder.close(at, "the command's processes ended");
         self.count_losses(at);
         self.core.cancellation.seal();
+        drop(registration);
         self.hear_all();
         let verdict = self.core.recorder.verdict();
         let code = self.exit_code(&verdict);

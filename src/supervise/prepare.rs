@@ -77,10 +77,10 @@ impl Job {
         waiter::adopt_orphans().map_err(system("become the parent of the command's orphans"))?;
 
         let voice = Voice::new(note(&tell, Note::Said));
-        let environment = environment(&bundle, &job, &voice);
+        let (environment, changes) = environment(&bundle, &job, &voice);
         let patience = patience(&plan, host);
         let header = JobStarted {
-            environment_changes: environment.iter().map(in_words).collect(),
+            environment_changes: changes,
             wire: bundle.wire_place(),
             streams: streams.to_owned(),
             ..header(job, &plan, host, patience, anchor)
@@ -134,14 +134,19 @@ fn patience(plan: &Plan, host: Host) -> Patience {
     }
 }
 
-/// The variables that bring the attach library into the command. Without a place for the library the command runs
-/// unobserved, and that is said.
-fn environment(bundle: &Bundle, job: &str, voice: &Voice) -> Vec<Change> {
+/// The variables that bring the attach library into the command, and the same in words. Without a place for the
+/// library the command runs unobserved, and that is said.
+fn environment(bundle: &Bundle, job: &str, voice: &Voice) -> (Vec<Change>, Vec<String>) {
     match attach::unpack() {
-        Ok(library) => attach::environment(&library, bundle.wire(), job),
+        Ok(library) => {
+            let changes = attach::environment(&library, bundle.wire(), job);
+            let words = changes.iter().map(in_words).collect();
+            (changes, words)
+        }
         Err(e) => {
-            voice.say(&format!("builders will not be observed: {e}"));
-            Vec::new()
+            let why = format!("none, so that builders are not observed: {e}");
+            voice.say(&format!("changes of the environment: {why}"));
+            (Vec::new(), vec![why])
         }
     }
 }

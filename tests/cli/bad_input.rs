@@ -1,6 +1,6 @@
 //! Bad input gets a clear error and loses nothing.
 
-use crate::rig::{Place, names};
+use crate::rig::{Place, finish, names, signal, wait_until};
 use std::fs;
 
 /// Runs `stuckproof run ARGUMENTS` and gives what it said; it must have been our own fault.
@@ -105,4 +105,50 @@ fn names_in_a_bundle_suit_every_artifact_store() {
     let job = last.strip_prefix("stuckproof: evidence: stuckproof-evidence/").unwrap();
     assert!(job.chars().all(|c| c.is_ascii_digit() || c.is_ascii_lowercase() || c == '-'), "{job}");
     assert!(place.path("stuckproof-evidence").join(job).join("summary.json").exists());
+}
+
+/// Runs the program where no file may grow beyond this many bytes, which fails as a full disk does.
+fn with_file_limit(place: &Place, blocks_of_512: u32, arguments: &str) -> std::process::Child {
+    let mut command = std::process::Command::new("sh");
+    place.furnish(&mut command);
+    let line =
+        format!("trap '' XFSZ; ulimit -f {blocks_of_512}; exec {} {arguments}", crate::rig::STUCKPROOF);
+    command.args(["-c", &line]).spawn().unwrap()
+}
+
+#[test]
+fn a_disk_without_room_for_the_log() {
+    let place = Place::new();
+    let done = finish(with_file_limit(&place, 1, "run --bundle bundle -- touch ran"));
+    done.assert_code(125);
+    assert!(done.stderr.contains("cannot write"), "{}", done.stderr);
+    assert!(!place.path("ran").exists(), "a job without a log is not started");
+}
+
+#[test]
+fn a_disk_that_fills_during_the_job_fails_the_job_and_not_the_command() {
+    let place = Place::new();
+    let script =
+        "sh -c 'trap \"\" TERM; echo ready; while [ ! -e go ]; do sleep 0.02; done; touch whole; exit 0'";
+    let child = with_file_limit(&place, 24, &format!("run --kill-after 1h --bundle bundle -- {script}"));
+    let log = place.path("bundle/events.jsonl");
+    wait_until("the command runs", || {
+        fs::read_to_string(place.path("bundle/stdout.log")).is_ok_and(|t| t.contains("ready"))
+    });
+    // Each request is a line of the log.
+    wait_until("the log is full", || {
+        signal(&child, "TERM");
+        fs::metadata(&log).unwrap().len() >= 24 * 512
+    });
+    signal(&child, "TERM");
+    fs::write(place.path("go"), "").unwrap();
+    let done = finish(child);
+    done.assert_code(125);
+    assert!(place.path("whole").exists(), "the command ran to its end");
+    assert!(
+        done.stderr.contains("the evidence is not complete, so the job failed: the event log"),
+        "{}",
+        done.stderr
+    );
+    assert!(place.path("bundle/wire").exists(), "what the log lacks is still here");
 }
