@@ -126,7 +126,10 @@ mod tests {
             assert_eq!(by_hand, by_serde, "{:x}", u32::from(c));
             assert_eq!(serde_json::from_slice::<String>(&by_hand).expect("JSON"), text);
             let shown = String::from_utf8(by_hand).expect("UTF-8");
-            assert!(!shown.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')), "{shown:?}");
+            assert!(
+                !shown.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')),
+                "{shown:?}"
+            );
         }
     }
 }

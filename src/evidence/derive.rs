@@ -347,7 +347,8 @@ impl Gathered {
             (false, true) => "No TensorRT builder was seen",
             (false, false) => "No build was observed",
         };
-        let rest = "the state is the command's exit code and nothing more, and its language is taken from its name";
+        let rest =
+            "the state is the command's exit code and nothing more, and its language is taken from its name";
         Some(format!("{seen}: {rest}."))
     }
 

@@ -48,7 +48,10 @@ fn failed() -> Job {
     job.at(40).tell_of(COMMAND, 0, rtx(false));
     job.at(42).tell_of(COMMAND, 0, message(Severity::Error, "ModelImporter: node 3 has a doubtful type"));
     job.at(50).tell(build_start()).tell(start("Building engine", None, 6));
-    job.at(90).tell(message(Severity::Error, "Error Code 10: Internal Error\n  no implementation for node Add_7\n"));
+    job.at(90).tell(message(
+        Severity::Error,
+        "Error Code 10: Internal Error\n  no implementation for node Add_7\n",
+    ));
     job.at(91).tell(message(Severity::InternalError, "\u{1b}[31mAssertion failed\u{1b}[0m"));
     job.at(92).tell(message(Severity::Warning, "not an error"));
     job.at(95).request(CancelSource::Ci, "SIGTERM");
@@ -62,7 +65,11 @@ fn failed() -> Job {
 fn killed() -> Job {
     let mut job = Job::new();
     job.at(40).tell_of(COMMAND, 0, rtx(false)).at(50).tell(build_start());
-    job.tell(start("Building engine", None, 6)).at(70).tell(start("Timing graph nodes", Some("Building engine"), 4));
+    job.tell(start("Building engine", None, 6)).at(70).tell(start(
+        "Timing graph nodes",
+        Some("Building engine"),
+        4,
+    ));
     job.at(1_000).request(CancelSource::Ci, "deadline").rung("cooperative", "requested");
     job.at(61_000).rung("SIGTERM", "grace over").at(71_000).rung("SIGKILL", "grace over");
     job.at(71_020).exit(None, Some(9));
@@ -124,7 +131,8 @@ fn every_file_reads_back_as_it_was_derived() {
         let bundle = job.bundle();
         evidence::write(job.folder.path()).expect("the bundle can be written");
         let read = |name: &str| fs::read(job.folder.path().join(name)).expect("the file is there");
-        let evidence: evidence::Evidence = serde_json::from_slice(&read(evidence::EVIDENCE)).expect("evidence");
+        let evidence: evidence::Evidence =
+            serde_json::from_slice(&read(evidence::EVIDENCE)).expect("evidence");
         let summary: evidence::Summary = serde_json::from_slice(&read(evidence::SUMMARY)).expect("a summary");
         let phases: evidence::Phases = serde_json::from_slice(&read(evidence::PHASES)).expect("phases");
         assert_eq!((&evidence, &summary, &phases), (&bundle.evidence, &bundle.summary, &bundle.phases));
@@ -132,7 +140,11 @@ fn every_file_reads_back_as_it_was_derived() {
         let fields = fields.as_object().expect("an object");
         assert_eq!(fields.len(), 11);
         for (name, value) in fields {
-            assert_eq!(value.is_null(), evidence.nulls.contains_key(name), "{name} is null if and only if a reason is given");
+            assert_eq!(
+                value.is_null(),
+                evidence.nulls.contains_key(name),
+                "{name} is null if and only if a reason is given"
+            );
         }
         assert_eq!(evidence.counts.events, job.events.len() as u64);
         let phases: usize = phases.builds.iter().map(|build| build.phases.len()).sum();
@@ -147,11 +159,18 @@ fn a_bundle_from_the_first_moment_is_truthful() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     evidence::provisional(folder.path(), &header()).expect("the folder can be written");
     let read = |name: &str| fs::read(folder.path().join(name)).expect("the file is there");
-    let provisional: evidence::Evidence = serde_json::from_slice(&read(evidence::EVIDENCE)).expect("evidence");
-    assert_eq!((provisional.state, provisional.finished, provisional.exit_code), (JobState::Running, false, None));
+    let provisional: evidence::Evidence =
+        serde_json::from_slice(&read(evidence::EVIDENCE)).expect("evidence");
+    assert_eq!(
+        (provisional.state, provisional.finished, provisional.exit_code),
+        (JobState::Running, false, None)
+    );
     let summary: evidence::Summary = serde_json::from_slice(&read(evidence::SUMMARY)).expect("a summary");
     assert_eq!((summary.cancel_source, summary.tensorrt_version.as_str()), (None, "none observed"));
-    LogWriter::create(&folder.path().join(evidence::EVENTS), &header()).expect("a log").sync().expect("a disk");
+    LogWriter::create(&folder.path().join(evidence::EVENTS), &header())
+        .expect("a log")
+        .sync()
+        .expect("a disk");
     assert_eq!(evidence::load(folder.path()).expect("a bundle").evidence, provisional);
 }
 
@@ -258,7 +277,10 @@ fn the_summary_names_what_built() {
     job.end(0);
     let summary = serde_json::to_value(job.bundle().summary).expect("JSON");
     assert_eq!(summary["tensorrtVersion"], "TensorRT 10.16.1.11");
-    assert_eq!((&summary["language"], &summary["timingCacheMode"]), (&"python".into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&summary["language"], &summary["timingCacheMode"]),
+        (&"python".into(), &serde_json::Value::Null)
+    );
     let notes = job.bundle().evidence.notes;
     assert!(notes.iter().any(|note| note.contains("not proven on the real library")), "{notes:?}");
 }
@@ -281,7 +303,11 @@ fn hostile_job(texts: &[String]) -> Job {
     );
     job.tell_of(COMMAND, 0, Body::Refused { reason: text(5).to_owned() }).tell(build_start());
     for place in 0..texts.len() {
-        job.at(2 + place as u64).tell(start(text(place), Some(text(place + 1)), 3)).tell(step(text(place + 2), 0, 0));
+        job.at(2 + place as u64).tell(start(text(place), Some(text(place + 1)), 3)).tell(step(
+            text(place + 2),
+            0,
+            0,
+        ));
         job.tell(message(Severity::Error, text(place)));
     }
     job.request(CancelSource::Api, text(6)).rung(text(7), text(8));
@@ -291,7 +317,9 @@ fn hostile_job(texts: &[String]) -> Job {
 }
 
 fn assert_printable(text: &str) {
-    let bad = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202e}' | '\u{200b}');
+    let bad = |c: char| {
+        (c.is_control() && c != '\n') || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202e}' | '\u{200b}')
+    };
     assert!(!text.contains(bad), "{text:?}");
 }
 
@@ -305,7 +333,10 @@ fn hostile_texts_reach_no_terminal() {
     evidence::write(job.folder.path()).expect("the bundle can be written");
     for name in [evidence::EVENTS, evidence::EVIDENCE, evidence::PHASES, evidence::SUMMARY] {
         let text = fs::read_to_string(job.folder.path().join(name)).expect("the file is there");
-        assert!(!text.contains(|c: char| (c.is_control() && c != '\n') || matches!(c, '\u{2028}' | '\u{2029}')), "{name}");
+        assert!(
+            !text.contains(|c: char| (c.is_control() && c != '\n') || matches!(c, '\u{2028}' | '\u{2029}')),
+            "{name}"
+        );
     }
 }
 

@@ -163,5 +163,9 @@ fn the_last_silence_belongs_to_the_phase_that_was_open_in_it() {
     let records: Vec<Record> = stream.iter().map(|(at, body)| record(9, 1, *at, body.clone())).collect();
     let tree = Tree::of(&events(&records));
     let silences = &tree.build(1).expect("the build").silences;
-    assert_eq!((silences[0].ns, silences[0].phase), (8 * ms, Some(1)), "although its return closes the phase");
+    assert_eq!(
+        (silences[0].ns, silences[0].phase),
+        (8 * ms, Some(1)),
+        "although its return closes the phase"
+    );
 }
