@@ -4,8 +4,9 @@
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -109,9 +110,8 @@ fn ours(path: &Path, count: u64) -> (Duration, u64) {
             log.append(&event).expect("the log can be written");
         }
     });
-    let begun = cpu_time();
-    log.flush().expect("the log can be written");
-    (spent + cpu_time() - begun, size(path))
+    let rest = spent_on(|| log.flush().expect("the log can be written"));
+    (spent + rest, size(path))
 }
 
 /// The plain conversion: the same events, written as one would at first.
@@ -137,13 +137,15 @@ fn plain(path: &Path, count: u64) -> (Duration, u64) {
                 fields: fields(&event),
             };
             let line = serde_json::to_vec(&head).expect("plain fields");
-            prev = Sha256::digest(&line).iter().map(|byte| format!("{byte:02x}")).collect();
+            prev.clear();
+            for byte in Sha256::digest(&line) {
+                write!(prev, "{byte:02x}").expect("text can always be written to");
+            }
             file.write_all(&line).and_then(|()| file.write_all(b"\n")).expect("the log can be written");
         }
     });
-    let begun = cpu_time();
-    file.flush().expect("the log can be written");
-    (spent + cpu_time() - begun, size(path))
+    let rest = spent_on(|| file.flush().expect("the log can be written"));
+    (spent + rest, size(path))
 }
 
 #[derive(Serialize)]
@@ -188,9 +190,7 @@ fn batches(count: u64, mut convert: impl FnMut(&[Record])) -> Duration {
         batch.clear();
         batch.extend(stream.by_ref().take(BATCH.min(left as usize)));
         left -= batch.len() as u64;
-        let begun = cpu_time();
-        convert(&batch);
-        spent += cpu_time() - begun;
+        spent += spent_on(|| convert(&batch));
     }
     spent
 }
@@ -254,10 +254,15 @@ fn header() -> JobStarted {
     }
 }
 
-/// What this thread has had of a core: other programs that share the machine do not count.
-fn cpu_time() -> Duration {
-    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
+/// What `act` has of a core: other programs that share the machine do not count.
+fn spent_on(act: impl FnOnce()) -> Duration {
+    let now = || {
+        let spent = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32)
+    };
+    let begun = now();
+    act();
+    now().saturating_sub(begun)
 }
 
 fn size(path: &Path) -> u64 {
