@@ -4,6 +4,35 @@
 //! them with `pread` and writes the cancel word with `pwrite`, which Linux keeps coherent with the builder's mapping, so
 //! that a truncated or hostile file can never raise SIGBUS here and no `unsafe` is needed.
 
+mod control;
+mod layout;
+mod reader;
 mod record;
 
+pub use control::{Control, Losses};
+pub use reader::Reader;
 pub use record::{Body, LibraryFacts, Method, ProcessKey, Record, Severity};
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why the wire could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum WireError {
+    /// A file of the wire could not be written.
+    #[error("cannot write {}: {source}; check that the folder is writable and its disk is not full", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file of the wire could not be read.
+    #[error("cannot read {}: {source}; what the builder told from here on may be missing", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,157 @@
+#include "monitor.h"
+
+#include "system.h"
+
+namespace stuckproof {
+
+namespace {
+
+constexpr std::size_t kMonitors = 8192;
+
+Monitor* g_pool = nullptr;
+std::uint64_t g_taken = 0;
+
+struct ThreadBuild {
+    const Recorder* of;
+    std::uint32_t build;
+};
+__attribute__((tls_model("initial-exec"))) thread_local ThreadBuild t_build = {};
+
+std::uint32_t build_of(const Monitor* monitor) {
+    const std::uint32_t of_thread = thread_build(monitor->recorder);
+    return of_thread != 0 ? of_thread : monitor->build;
+}
+
+template <class Function> Function application_slot(const Monitor* monitor, unsigned which) {
+    const auto* table = *static_cast<const void* const* const*>(monitor->application);
+    return reinterpret_cast<Function>(const_cast<void*>(table[monitor->layout->monitor_first + which]));
+}
+
+void phase_start(Monitor* self, const char* name, const char* parent, std::int32_t steps) {
+    Recorder* r = self->recorder;
+    Fields fields;
+    fields.build = build_of(self);
+    const std::uint64_t at = sys::now();
+    fields.name = intern(r, name);
+    fields.parent = intern(r, parent);
+    fields.a = steps;
+    record(r, wire::Kind::phase_start, at, fields);
+    if (self->application != nullptr) {
+        application_slot<void (*)(void*, const char*, const char*, std::int32_t)>(self, 0)(self->application, name,
+                                                                                           parent, steps);
+    }
+}
+
+// The word is read before the clock, so that an acknowledgement is never earlier than its request.
+bool step_complete(Monitor* self, const char* name, std::int32_t step) {
+    Recorder* r = self->recorder;
+    Fields fields;
+    fields.b = cancel_word(control());
+    const std::uint64_t at = sys::now();
+    fields.build = build_of(self);
+    fields.name = intern(r, name);
+    fields.a = step;
+    record(r, wire::Kind::step, at, fields);
+    bool go_on = fields.b == 0;
+    if (self->application != nullptr &&
+        !application_slot<bool (*)(void*, const char*, std::int32_t)>(self, 1)(self->application, name, step)) {
+        record(r, wire::Kind::application_false, sys::now(), fields);
+        go_on = false;
+    }
+    return go_on;
+}
+
+void phase_finish(Monitor* self, const char* name) {
+    Fields fields;
+    fields.build = build_of(self);
+    const std::uint64_t at = sys::now();
+    fields.name = intern(self->recorder, name);
+    record(self->recorder, wire::Kind::phase_finish, at, fields);
+    if (self->application != nullptr) {
+        application_slot<void (*)(void*, const char*)>(self, 2)(self->application, name);
+    }
+}
+
+// A library that deletes or destroys our monitor frees nothing.
+void destroy(Monitor* /*self*/) {}
+
+std::int32_t api_language(const Monitor* /*self*/) { return 0; } // APILanguage::kCPP
+
+struct InterfaceInfo {
+    const char* kind;
+    std::int32_t major;
+    std::int32_t minor;
+};
+InterfaceInfo interface_info(const Monitor* /*self*/) { return {"IProgressMonitor", 1, 0}; }
+
+template <class Function> const void* address(Function function) { return reinterpret_cast<const void*>(function); }
+
+const void* const* table_for(Library* library) {
+    MonitorTable& table = library->monitor_table;
+    const unsigned first = library->layout->monitor_first;
+    unsigned at = 0;
+    if (library->layout->monitor_versioned) {
+        __atomic_store_n(&table.slots[at++], address(api_language), __ATOMIC_RELAXED);
+        __atomic_store_n(&table.slots[at++], address(interface_info), __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&table.slots[at++], address(destroy), __ATOMIC_RELAXED);
+    __atomic_store_n(&table.slots[at++], address(destroy), __ATOMIC_RELAXED);
+    __atomic_store_n(&table.slots[first], address(phase_start), __ATOMIC_RELAXED);
+    __atomic_store_n(&table.slots[first + 1], address(step_complete), __ATOMIC_RELAXED);
+    __atomic_store_n(&table.slots[first + 2], address(phase_finish), __ATOMIC_RELEASE);
+    return table.slots;
+}
+
+Monitor* pool() {
+    Monitor* known = __atomic_load_n(&g_pool, __ATOMIC_ACQUIRE);
+    if (known != nullptr) {
+        return known;
+    }
+    auto* fresh = static_cast<Monitor*>(sys::anonymous(kMonitors * sizeof(Monitor)));
+    if (fresh == nullptr) {
+        return nullptr;
+    }
+    if (__atomic_compare_exchange_n(&g_pool, &known, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        return fresh;
+    }
+    sys::unmap(fresh, kMonitors * sizeof(Monitor));
+    return known;
+}
+
+} // namespace
+
+Monitor* new_monitor(Library* library, Recorder* recorder, std::uint32_t build) {
+    Monitor* monitors = pool();
+    if (monitors == nullptr) {
+        return nullptr;
+    }
+    for (std::size_t tries = 0; tries < kMonitors; ++tries) {
+        Monitor* monitor = &monitors[__atomic_fetch_add(&g_taken, 1, __ATOMIC_RELAXED) % kMonitors];
+        std::uint32_t idle = 0;
+        if (__atomic_compare_exchange_n(&monitor->running, &idle, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+            monitor->layout = library->layout;
+            monitor->recorder = recorder;
+            monitor->application = nullptr;
+            monitor->displaced = nullptr;
+            monitor->displaced_build = 0;
+            monitor->build = build;
+            monitor->table = table_for(library);
+            return monitor;
+        }
+    }
+    return nullptr;
+}
+
+Monitor* as_ours(void* monitor) {
+    const auto first = reinterpret_cast<std::uintptr_t>(__atomic_load_n(&g_pool, __ATOMIC_ACQUIRE));
+    const auto candidate = reinterpret_cast<std::uintptr_t>(monitor);
+    return first != 0 && candidate >= first && candidate - first < kMonitors * sizeof(Monitor)
+               ? static_cast<Monitor*>(monitor)
+               : nullptr;
+}
+
+std::uint32_t thread_build(const Recorder* recorder) { return t_build.of == recorder ? t_build.build : 0; }
+
+void set_thread_build(const Recorder* recorder, std::uint32_t build) { t_build = {recorder, build}; }
+
+} // namespace stuckproof
