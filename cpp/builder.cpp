@@ -32,8 +32,9 @@ void set_monitor(const Layout* layout, void* config, void* monitor) {
     method<void (*)(void*, void*)>(impl, layout->set_monitor)(impl, monitor);
 }
 
-bool is_library_code(const void* word, const void* library) {
-    return elf::is_code(static_cast<const Library*>(library)->object, word);
+bool is_library_code(const void* const* word, const void* library) {
+    const elf::Object& object = static_cast<const Library*>(library)->object;
+    return elf::is_inside(object, word) && elf::is_code(object, elf::word_at(word));
 }
 
 // Whether the config is one of this library's, with its monitor methods where the table says.
@@ -42,8 +43,8 @@ bool is_plausible_config(const Library* library, void* config) {
         return false;
     }
     const auto* table = *static_cast<const void* const* const*>(implementation(config));
-    return elf::is_inside(library->object, table) && is_library_code(table[library->layout->set_monitor], library) &&
-           is_library_code(table[library->layout->get_monitor], library);
+    return is_library_code(&table[library->layout->set_monitor], library) &&
+           is_library_code(&table[library->layout->get_monitor], library);
 }
 
 // One call of a build method, from before it is forwarded until after it returned.
@@ -259,7 +260,9 @@ const char* observe_builder(Library* library, void* builder) {
     if (copy == nullptr) {
         return "the builder's virtual table is shorter than this version's tables say";
     }
-    __atomic_store_n(&library->monitor_table.type, copy->type, __ATOMIC_RELAXED);
+    if (!make_monitor_table(library, copy->type)) {
+        return "there is no memory left for a monitor";
+    }
     __atomic_store_n(static_cast<const void* const**>(impl), &copy->table[0], __ATOMIC_RELEASE);
     return nullptr;
 }

@@ -26,7 +26,7 @@ struct Library {
     Flavour flavour;
     const void* create; // its createInferBuilder_INTERNAL, which identifies it
     std::uint32_t told_by; // the pid that recorded it
-    MonitorTable monitor_table;
+    MonitorTable* monitor_table; // made once a builder of it was observed
 };
 
 // The library that a creation function belongs to; made known on first sight, null when it is no builder library or there

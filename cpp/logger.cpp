@@ -42,9 +42,13 @@ void log(void* logger, std::int32_t severity, const char* text) {
 }
 
 // A logger's methods may lie in any object: the application's, or a binding's.
-bool is_any_code(const void* word, const void* /*context*/) {
+bool is_any_code(const void* const* word, const void* /*context*/) {
     elf::Object object;
-    return word != nullptr && elf::containing(word, &object) && elf::is_code(object, word);
+    if (!elf::containing(word, &object)) {
+        return false;
+    }
+    const void* function = elf::word_at(word);
+    return function != nullptr && elf::containing(function, &object) && elf::is_code(object, function);
 }
 
 // Whether this process may write to the address, by the kernel's own list of mappings. A logger can be a constant.

@@ -86,22 +86,6 @@ InterfaceInfo interface_info(const Monitor* /*self*/) { return {"IProgressMonito
 
 template <class Function> const void* address(Function function) { return reinterpret_cast<const void*>(function); }
 
-const void* const* table_for(Library* library) {
-    MonitorTable& table = library->monitor_table;
-    const unsigned first = library->layout->monitor_first;
-    unsigned at = 0;
-    if (library->layout->monitor_versioned) {
-        __atomic_store_n(&table.slots[at++], address(api_language), __ATOMIC_RELAXED);
-        __atomic_store_n(&table.slots[at++], address(interface_info), __ATOMIC_RELAXED);
-    }
-    __atomic_store_n(&table.slots[at++], address(destroy), __ATOMIC_RELAXED);
-    __atomic_store_n(&table.slots[at++], address(destroy), __ATOMIC_RELAXED);
-    __atomic_store_n(&table.slots[first], address(phase_start), __ATOMIC_RELAXED);
-    __atomic_store_n(&table.slots[first + 1], address(step_complete), __ATOMIC_RELAXED);
-    __atomic_store_n(&table.slots[first + 2], address(phase_finish), __ATOMIC_RELEASE);
-    return table.slots;
-}
-
 Monitor* pool() {
     Monitor* known = __atomic_load_n(&g_pool, __ATOMIC_ACQUIRE);
     if (known != nullptr) {
@@ -120,6 +104,33 @@ Monitor* pool() {
 
 } // namespace
 
+bool make_monitor_table(Library* library, const void* type) {
+    MonitorTable* known = __atomic_load_n(&library->monitor_table, __ATOMIC_ACQUIRE);
+    if (known != nullptr) {
+        return true;
+    }
+    auto* fresh = static_cast<MonitorTable*>(sys::anonymous(sizeof(MonitorTable)));
+    if (fresh == nullptr) {
+        return false;
+    }
+    fresh->type = type;
+    unsigned at = 0;
+    if (library->layout->monitor_versioned) {
+        fresh->slots[at++] = address(api_language);
+        fresh->slots[at++] = address(interface_info);
+    }
+    fresh->slots[at++] = address(destroy);
+    fresh->slots[at++] = address(destroy);
+    fresh->slots[at++] = address(phase_start);
+    fresh->slots[at++] = address(step_complete);
+    fresh->slots[at] = address(phase_finish);
+    if (!__atomic_compare_exchange_n(&library->monitor_table, &known, fresh, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE)) {
+        sys::unmap(fresh, sizeof(MonitorTable));
+    }
+    return true;
+}
+
 Monitor* new_monitor(Library* library, Recorder* recorder, std::uint32_t build) {
     Monitor* monitors = pool();
     if (monitors == nullptr) {
@@ -135,7 +146,7 @@ Monitor* new_monitor(Library* library, Recorder* recorder, std::uint32_t build) 
             monitor->displaced = nullptr;
             monitor->displaced_build = 0;
             monitor->build = build;
-            monitor->table = table_for(library);
+            monitor->table = library->monitor_table->slots;
             return monitor;
         }
     }

@@ -20,6 +20,9 @@ struct Monitor {
     std::uint32_t running;
 };
 
+// Makes the table of the monitors for a library, with a type description borrowed from it. False when there is no room.
+bool make_monitor_table(Library* library, const void* type);
+
 // A monitor for one build. Monitors are never freed, since a library may hold on to one longer than we can know; after
 // some thousands of builds the oldest that is not running is used again.
 Monitor* new_monitor(Library* library, Recorder* recorder, std::uint32_t build);

@@ -20,6 +20,7 @@ constexpr long kGetppid = 110;
 constexpr long kGettid = 186;
 constexpr long kOpenat = 257;
 constexpr long kFallocate = 285;
+constexpr long kPrlimit = 302;
 
 constexpr long kAtCwd = -100;
 constexpr long kReadWrite = 02;
@@ -32,6 +33,9 @@ constexpr long kMapShared = 1;
 constexpr long kMapPrivate = 2;
 constexpr long kMapAnonymous = 0x20;
 constexpr long kPopulateWrite = 23;
+constexpr long kLimitFileSize = 1;
+constexpr long kTooLarge = 27;
+constexpr long kNoSpace = 28;
 constexpr long kNotSupported = 95;
 
 inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {

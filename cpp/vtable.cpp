@@ -14,7 +14,7 @@ VtableCopy* g_copies[kMaxCopies] = {};
 VtableCopy* make_copy(const void* const* original, std::size_t at_least, IsSlot is_slot, const void* slot_context,
                       const Replacement* replacements, std::size_t replacement_count, void* context) {
     std::size_t slots = 0;
-    while (slots < kMaxSlots && is_slot(original[slots], slot_context)) {
+    while (slots < kMaxSlots && is_slot(&original[slots], slot_context)) {
         ++slots;
     }
     if (slots < at_least) {

@@ -30,8 +30,8 @@ struct Replacement {
 
 // The copy of a table with the replacements made; made once for each original. The table is taken to its real end, the
 // first word that is no code: real tables can be longer than their interface. Null when it has fewer than `at_least`
-// slots or there is no room. `is_slot` says whether a word is code.
-using IsSlot = bool (*)(const void* word, const void* context);
+// slots or there is no room. `is_slot` says whether a word may be read and is code.
+using IsSlot = bool (*)(const void* const* word, const void* context);
 const VtableCopy* copy_of(const void* const* original, std::size_t at_least, IsSlot is_slot, const void* slot_context,
                           const Replacement* replacements, std::size_t replacement_count, void* context);
 

@@ -8,6 +8,8 @@ mod control;
 mod layout;
 mod reader;
 mod record;
+#[cfg(test)]
+mod tests;
 
 pub use control::{Control, Losses};
 pub use reader::Reader;
