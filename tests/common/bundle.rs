@@ -3,6 +3,7 @@
 use super::{environment, repository};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -146,6 +147,13 @@ fn check_chain(log: &str, events: &[Value]) {
     for (index, (line, event)) in log.lines().zip(events).enumerate() {
         assert_eq!(event["seq"], index + 1, "line {}", index + 1);
         assert_eq!(event["prev"], previous, "line {}", index + 1);
-        previous = Sha256::digest(line).iter().map(|byte| format!("{byte:02x}")).collect();
+        previous = hex(&Sha256::digest(line));
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("text can always be written to");
+        text
+    })
 }
