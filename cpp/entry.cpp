@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* kCreate = "createInferBuilder_INTERNAL";
 constexpr std::size_t kMaxReal = 16;
+void* const kNext = reinterpret_cast<void*>(-1L); // RTLD_NEXT
 
 using stuckproof::CreateBuilder;
 using Dlsym = void* (*)(void* handle, const char* symbol);
@@ -74,8 +75,11 @@ __attribute__((visibility("hidden"), used)) Route stuckproof_route(void* handle,
         return {reinterpret_cast<void*>(real), nullptr};
     }
     void* found = real == nullptr ? nullptr : real(handle, symbol);
-    const bool ours = found == reinterpret_cast<void*>(createInferBuilder_INTERNAL);
-    return {nullptr, found == nullptr || ours ? found : wrap(found)};
+    if (found == reinterpret_cast<void*>(createInferBuilder_INTERNAL)) {
+        // A search of the whole process met ours. What matters to the caller is whether there is one behind it.
+        found = real(kNext, symbol);
+    }
+    return {nullptr, found == nullptr ? nullptr : wrap(found)};
 }
 }
 
