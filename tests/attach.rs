@@ -168,7 +168,9 @@ fn check_order(records: &[Record]) {
                 assert_eq!(*step, *next);
                 *next += 1;
             }
-            Body::PhaseFinish { name } => assert!(open.remove(&key(name)).is_some(), "{name} was not open"),
+            Body::PhaseFinish { name } => {
+                assert!(open.remove(&key(name)).is_some(), "{name} was not open");
+            }
             _ => {}
         }
     }
