@@ -182,10 +182,12 @@ mod tests {
         Ask { source: CancelSource::Api, via, reason: None, pid: None, uid: None }
     }
 
+    type Shared<T> = Arc<Mutex<Vec<T>>>;
+
     /// A state together with the words written and the requests told.
-    fn state(kills: bool) -> (Arc<Cancellation>, Arc<Mutex<Vec<u32>>>, Arc<Mutex<Vec<Request>>>) {
-        let (words, told) = (Arc::default(), Arc::default());
-        let (w, t): (Arc<Mutex<Vec<u32>>>, Arc<Mutex<Vec<Request>>>) = (Arc::clone(&words), Arc::clone(&told));
+    fn state(kills: bool) -> (Arc<Cancellation>, Shared<u32>, Shared<Request>) {
+        let (words, told) = (Shared::<u32>::default(), Shared::<Request>::default());
+        let (w, t) = (Arc::clone(&words), Arc::clone(&told));
         let write_word = Box::new(move |r: &Request| {
             w.lock().unwrap().push(r.number);
             Ok(())

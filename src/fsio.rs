@@ -45,8 +45,12 @@ impl FsError {
 fn hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => " (give a folder that you may write to)",
-        io::ErrorKind::ReadOnlyFilesystem => " (give a folder on a file system that is not mounted read-only)",
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => " (free some space or give another folder)",
+        io::ErrorKind::ReadOnlyFilesystem => {
+            " (give a folder on a file system that is not mounted read-only)"
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            " (free some space or give another folder)"
+        }
         io::ErrorKind::NotADirectory => " (a part of this path is a file)",
         _ => "",
     }

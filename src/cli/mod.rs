@@ -1,7 +1,88 @@
-//! The command line.
+//! The command line: one file a verb.
+
+mod cancel;
+mod duration;
+mod run;
+mod show;
+mod size;
+mod status;
+
+use crate::exit;
+use crate::supervise::{self, EXEC_VERB};
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Watches a `TensorRT` build, stops it honestly and keeps the evidence.
+#[derive(Debug, Parser)]
+#[command(name = "stuckproof", version, about, max_term_width = 110, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run a command, watch the builds in it, and keep the evidence.
+    Run(run::Options),
+    /// Ask a running job to stop.
+    Cancel(cancel::Options),
+    /// Tell how a running job is, or what became of a finished one.
+    Status(status::Options),
+    /// Print a bundle for a person.
+    Show(show::Options),
+    /// Lead a new session and become the command.
+    #[command(name = EXEC_VERB, hide = true)]
+    Exec(Exec),
+}
+
+#[derive(Debug, Args)]
+struct Exec {
+    /// Standard input becomes the session's terminal.
+    #[arg(long)]
+    terminal: bool,
+    /// The command.
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
 
 /// Runs the command line.
 #[must_use]
-pub fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => return usage(&e),
+    };
+    match cli.verb {
+        Verb::Run(options) => run::main(options),
+        Verb::Cancel(options) => cancel::main(&options),
+        Verb::Status(options) => status::main(&options),
+        Verb::Show(options) => show::main(&options),
+        Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.terminal)),
+    }
+}
+
+/// Help and version are answers; anything else is a fault of usage.
+fn usage(error: &clap::Error) -> ExitCode {
+    // Nobody is left to tell when the stream is closed.
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::from(exit::OWN_FAULT) } else { ExitCode::SUCCESS }
+}
+
+/// Says why a command could not be run, and gives the exit code of env(1) for it.
+fn refuse(error: &supervise::SpawnError) -> ExitCode {
+    say(&error.to_string());
+    ExitCode::from(error.exit_code())
+}
+
+/// Says why nothing was done.
+fn fail(error: &impl std::fmt::Display) -> ExitCode {
+    say(&error.to_string());
+    ExitCode::from(exit::OWN_FAULT)
+}
+
+/// One line on standard error; without a reader it is lost.
+fn say(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "stuckproof: {line}");
 }

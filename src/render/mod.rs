@@ -2,7 +2,10 @@
 
 mod advice;
 mod phases;
+mod status;
 mod text;
+
+pub use status::{live, past};
 
 use crate::event::{Cancellability, OpenPhase};
 use crate::evidence::{Build, Bundle, ErrorLine, Evidence, Request};

@@ -41,7 +41,7 @@ pub struct Bundle {
     absolute: PathBuf,
     wire: PathBuf,
     wire_why: String,
-    _runner: Lock,
+    _runner: Option<Lock>,
 }
 
 impl Bundle {
@@ -57,7 +57,8 @@ impl Bundle {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(BundleError::Exists(shown)),
             Err(e) => return Err(FsError::new("create", &wire, e).into()),
         }
-        let runner = Lock::publish(&wire.join(RUNNER_LOCK), b"")?;
+        // Some file systems have no locks; there a job inside this one is not told apart and keeps its own evidence.
+        let runner = Lock::publish(&wire.join(RUNNER_LOCK), b"").ok();
         Ok(Self { shown, absolute, wire, wire_why, _runner: runner })
     }
 
@@ -104,15 +105,15 @@ pub fn runner_lives(wire: &Path) -> bool {
 }
 
 fn create_empty(folder: &Path) -> Result<(), BundleError> {
-    match fs::read_dir(folder) {
-        Ok(mut names) if names.next().is_none() => return Ok(()),
-        Ok(_) => return Err(BundleError::Exists(folder.to_path_buf())),
-        Err(e) if e.kind() == io::ErrorKind::NotADirectory && folder.symlink_metadata().is_ok() => {
-            return Err(BundleError::Exists(folder.to_path_buf()));
+    match fs::read_dir(folder).map(Iterator::count) {
+        Ok(0) => Ok(()),
+        Ok(_) => Err(BundleError::Exists(folder.to_path_buf())),
+        Err(_) if folder.is_file() => Err(BundleError::Exists(folder.to_path_buf())),
+        Err(_) => {
+            let created = fs::create_dir_all(folder);
+            created.map_err(|e| FsError::new("create the bundle's folder", folder, e).into())
         }
-        Err(_) => {}
     }
-    fs::create_dir_all(folder).map_err(|e| FsError::new("create the bundle's folder", folder, e).into())
 }
 
 fn wire_place(bundle: &Path, job: &str) -> Result<(PathBuf, String), FsError> {

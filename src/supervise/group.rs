@@ -3,6 +3,7 @@
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
 use std::fs;
+use std::io;
 
 /// The process group that the command leads.
 #[derive(Debug, Clone, Copy)]
@@ -30,29 +31,40 @@ impl Group {
     }
 
     /// Asks every process to end. A stopped one is woken, or it would never hear of it.
-    pub fn terminate(self) {
-        self.send(Signal::TERM);
-        self.send(Signal::CONT);
+    ///
+    /// # Errors
+    /// When no process may be signalled, as when all of them changed their user.
+    pub fn terminate(self) -> io::Result<()> {
+        self.send(Signal::TERM)?;
+        self.send(Signal::CONT)
     }
 
     /// Ends every process.
-    pub fn kill(self) {
-        self.send(Signal::KILL);
+    ///
+    /// # Errors
+    /// As for [`terminate`](Self::terminate).
+    pub fn kill(self) -> io::Result<()> {
+        self.send(Signal::KILL)
     }
 
-    fn send(self, signal: Signal) {
+    fn send(self, signal: Signal) -> io::Result<()> {
         let sent = rustix::process::kill_process_group(self.leader, signal);
         if sent == Err(Errno::SRCH) && !self.reaped {
             // A command that is to lead a session of its own becomes a leader only a moment after its start.
-            let _ = rustix::process::kill_process(self.leader, signal);
+            return Ok(rustix::process::kill_process(self.leader, signal)?);
+        }
+        match sent {
+            // All are gone, which is what was wanted.
+            Err(Errno::SRCH) => Ok(()),
+            other => Ok(other?),
         }
     }
 
-    /// Whether any process is left. It must not be asked before the leader was reaped; a process that ended and was
-    /// not yet reaped by its parent still counts.
+    /// Whether no process is left. It must not be asked before the leader was reaped.
     #[must_use]
-    pub fn is_alive(self) -> bool {
-        rustix::process::test_kill_process_group(self.leader) != Err(Errno::SRCH)
+    pub fn is_empty(self) -> bool {
+        // The quick look counts processes that ended and that a parent outside the group has not reaped.
+        rustix::process::test_kill_process_group(self.leader) == Err(Errno::SRCH) || self.members().is_empty()
     }
 
     /// The living processes of the group, as `name pid`.
@@ -103,7 +115,7 @@ mod tests {
     #[test]
     fn this_process_is_found_in_its_group() {
         let group = Group::led_by(rustix::process::getpgrp());
-        assert!(group.is_alive());
+        assert!(!group.is_empty());
         let own = format!(" {}", std::process::id());
         assert!(group.members().iter().any(|m| m.ends_with(&own)));
     }

@@ -84,10 +84,11 @@ impl Host {
     #[must_use]
     pub fn source(self, via: Via) -> CancelSource {
         match (via, self) {
-            (Via::ControlSocket | Via::CancelFile | Via::StdinClosed, _) => CancelSource::Api,
+            (Via::ControlSocket | Via::CancelFile | Via::StdinClosed, _) | (Via::Interrupt, Self::Other) => {
+                CancelSource::Api
+            }
             (Via::Interrupt | Via::Terminate | Via::HangUp | Via::Deadline, Self::Ci(_)) => CancelSource::Ci,
             (Via::Interrupt, Self::Terminal) => CancelSource::CtrlC,
-            (Via::Interrupt, Self::Other) => CancelSource::Api,
             (Via::Terminate | Via::HangUp | Via::Deadline, _) => CancelSource::Service,
         }
     }

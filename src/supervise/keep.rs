@@ -30,6 +30,12 @@ impl Keep {
         Self { half: cap / 2, hole_end: Arc::new(AtomicU64::new(cap / 2)) }
     }
 
+    /// The same rule for another stream.
+    #[must_use]
+    pub fn for_one_more(&self) -> Self {
+        Self::new(self.half * 2)
+    }
+
     /// The stream was carried up to `offset`: punches what neither half will need.
     pub fn carried(&self, file: &File, offset: u64) {
         let end = offset.saturating_sub(self.half);

@@ -12,6 +12,9 @@ use std::time::Duration;
 const SETTLE: Duration = Duration::from_millis(250);
 /// From SIGTERM to SIGKILL for processes that outlived their command when nobody had asked for a stop.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
+/// How long to wait for processes that got SIGKILL and whose command has ended. One that a driver holds, or that we may
+/// not signal, can stay for ever; the evidence must not.
+const UNKILLABLE: Duration = Duration::from_secs(3);
 
 /// A rung.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +54,7 @@ pub struct Ladder {
     patience: Patience,
     requested: Option<Mono>,
     terminated: Option<Mono>,
-    killed: bool,
+    killed: Option<Mono>,
     /// When the command ended and left processes behind.
     left_behind: Option<Mono>,
 }
@@ -60,7 +63,7 @@ impl Ladder {
     /// A ladder that nobody stands on.
     #[must_use]
     pub fn new(patience: Patience) -> Self {
-        Self { patience, requested: None, terminated: None, killed: false, left_behind: None }
+        Self { patience, requested: None, terminated: None, killed: None, left_behind: None }
     }
 
     /// A stop was accepted at `at`.
@@ -70,9 +73,19 @@ impl Ladder {
     }
 
     /// Somebody wants the command dead now. Nothing, when it has been killed already.
-    pub fn kill(&mut self) -> Option<Climb> {
-        let first = !std::mem::replace(&mut self.killed, true);
-        first.then_some(Climb { rung: Rung::Kill, why: "kill requested" })
+    pub fn kill(&mut self, now: Mono) -> Option<Climb> {
+        if self.killed.is_some() {
+            return None;
+        }
+        self.killed = Some(now);
+        Some(Climb { rung: Rung::Kill, why: "kill requested" })
+    }
+
+    /// Whether what was left behind has outlived its SIGKILL for so long that nothing will end it.
+    #[must_use]
+    pub fn is_exhausted(&self, now: Mono) -> bool {
+        let both = self.killed.zip(self.left_behind);
+        both.is_some_and(|(killed, left)| now >= after(killed.max(left), UNKILLABLE))
     }
 
     /// The command ended at `at` and left processes of its group behind.
@@ -89,7 +102,7 @@ impl Ladder {
         match climb.rung {
             Rung::Cooperative => {}
             Rung::Terminate => self.terminated = Some(now),
-            Rung::Kill => self.killed = true,
+            Rung::Kill => self.killed = Some(now),
         }
         Some(climb)
     }
@@ -97,7 +110,7 @@ impl Ladder {
     /// When the next rung is due, and which it is.
     #[must_use]
     pub fn next(&self, cooperative: bool) -> Option<(Mono, Climb)> {
-        if self.killed {
+        if self.killed.is_some() {
             return None;
         }
         if let Some(terminated) = self.terminated {
@@ -160,8 +173,8 @@ mod tests {
         let mut l = ladder(None);
         l.request(Mono(0));
         assert_eq!(l.due(Mono(100_000 * S), true), None);
-        assert_eq!(l.kill().map(|c| c.rung), Some(Rung::Kill));
-        assert_eq!(l.kill(), None);
+        assert_eq!(l.kill(Mono(S)).map(|c| c.rung), Some(Rung::Kill));
+        assert_eq!(l.kill(Mono(2 * S)), None);
     }
 
     #[test]
@@ -178,6 +191,16 @@ mod tests {
         assert_eq!(l.due(Mono(S / 5), true), None);
         assert_eq!(l.due(Mono(S), true).map(|c| c.rung), Some(Rung::Terminate));
         assert_eq!(l.due(Mono(2 * S), true).map(|c| c.rung), Some(Rung::Kill));
+    }
+
+    #[test]
+    fn what_sigkill_does_not_end_is_given_up_once_the_command_has_ended() {
+        let mut l = ladder(Some(60));
+        l.kill(Mono(0));
+        assert!(!l.is_exhausted(Mono(40 * S)), "the command itself is waited for");
+        l.leave_behind(Mono(50 * S));
+        assert!(!l.is_exhausted(Mono(52 * S)));
+        assert!(l.is_exhausted(Mono(53 * S)));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 
 use super::host::Host;
 use crate::cancel::{Ask, Cancellation, Via};
-use crate::fsio::FsError;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FileType, inotify};
 use rustix::io::Errno;

@@ -135,7 +135,7 @@ impl Board {
             EventKind::BuildReturned(e) => {
                 if let Some((_, end, build)) = self.builds.iter_mut().find(|(.., b)| b.build == e.build) {
                     *end = Some(event.at);
-                    build.state = if e.engine { "engine" } else { "nothing" }.to_owned();
+                    build.state = (if e.engine { "engine" } else { "nothing" }).into();
                 }
             }
             EventKind::PhaseStarted(_) | EventKind::StepCompleted(_) | EventKind::PhaseFinished(_) => {
@@ -167,7 +167,8 @@ impl Board {
             elapsed_ms: end.unwrap_or(now).ms_since(*start),
             ..build.clone()
         });
-        let requests = self.requests.iter().map(|(at, r)| LiveRequest { ago_ms: now.ms_since(*at), ..r.clone() });
+        let requests =
+            self.requests.iter().map(|(at, r)| LiveRequest { ago_ms: now.ms_since(*at), ..r.clone() });
         Live {
             job: job.to_owned(),
             state: if self.requests.is_empty() { "running" } else { "cancelling" }.to_owned(),

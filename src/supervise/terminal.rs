@@ -15,7 +15,7 @@ use rustix::termios::{
 };
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// The size of a terminal that nobody looks at.
@@ -120,45 +120,55 @@ fn carry(master: BorrowedFd<'_>, log: BorrowedFd<'_>, stop: BorrowedFd<'_>) -> i
 
 /// The first of our standard streams that is a terminal.
 fn own_terminal() -> Option<BorrowedFd<'static>> {
-    [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()].into_iter().find(|fd| isatty(fd))
+    [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()]
+        .into_iter()
+        .find(|fd| isatty(fd))
 }
 
 /// Our own terminal handed through to the command's: no echo and no line editing (the command's terminal does both),
 /// while Ctrl-C stays ours. Dropping it brings the terminal back as it was.
-#[derive(Debug, Clone)]
-pub struct HandedThrough {
-    before: Arc<Before>,
-}
-
 #[derive(Debug)]
-struct Before(Termios);
+pub struct HandedThrough {
+    /// The modes to go back to, as long as they are changed.
+    before: Arc<Mutex<Option<Termios>>>,
+}
 
 impl HandedThrough {
     /// Changes the terminal on standard input, if there is one.
     #[must_use]
     pub fn new() -> Option<Self> {
         let before = tcgetattr(rustix::stdio::stdin()).ok()?;
-        let through = Self { before: Arc::new(Before(before)) };
-        through.apply();
-        Some(through)
+        hand_through(&before);
+        Some(Self { before: Arc::new(Mutex::new(Some(before))) })
     }
 
-    /// Changes it again, after the shell had it in between.
-    pub fn apply(&self) {
-        let mut modes = self.before.0.clone();
-        modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ECHONL | LocalModes::IEXTEN;
-        modes.local_modes |= LocalModes::ISIG;
-        modes.input_modes -= InputModes::ICRNL | InputModes::INLCR | InputModes::IGNCR;
-        // The quit key goes through: here it would end the runner and leave the terminal as it is now.
-        modes.special_codes[SpecialCodeIndex::VQUIT] = NO_KEY;
-        modes.special_codes[SpecialCodeIndex::VMIN] = 1;
-        modes.special_codes[SpecialCodeIndex::VTIME] = 0;
-        let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &modes);
+    /// A call that changes it again, after the shell had it in between.
+    pub fn again(&self) -> impl Fn() + Send + 'static {
+        let before = Arc::clone(&self.before);
+        move || {
+            if let Some(before) = before.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+                hand_through(before);
+            }
+        }
     }
 }
 
-impl Drop for Before {
+impl Drop for HandedThrough {
     fn drop(&mut self) {
-        let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Drain, &self.0);
+        if let Some(before) = self.before.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &before);
+        }
     }
+}
+
+fn hand_through(before: &Termios) {
+    let mut modes = before.clone();
+    modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ECHONL | LocalModes::IEXTEN;
+    modes.local_modes |= LocalModes::ISIG;
+    modes.input_modes -= InputModes::ICRNL | InputModes::INLCR | InputModes::IGNCR;
+    // The quit key goes through: here it would end the runner and leave the terminal as it is now.
+    modes.special_codes[SpecialCodeIndex::VQUIT] = NO_KEY;
+    modes.special_codes[SpecialCodeIndex::VMIN] = 1;
+    modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+    let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &modes);
 }

@@ -42,6 +42,7 @@ fn exited(status: WaitStatus) -> CommandExited {
     CommandExited {
         code: status.exit_status(),
         signal: status.terminating_signal(),
+        oom_kills: None,
         core_dumped: status.signaled() && status.as_raw() & CORE != 0,
     }
 }

@@ -43,8 +43,7 @@ fn fitting(name: &str, jobs: Vec<Entry>) -> Vec<Entry> {
 /// Asks a running job one question.
 pub fn ask(entry: &Entry, question: &Question) -> Result<Reply, ControlError> {
     let path = entry.socket(&fsio::runtime_folder()?);
-    let failed =
-        |action| move |source| ControlError::Socket { action, job: entry.job.clone(), source };
+    let failed = |action| move |source| ControlError::Socket { action, job: entry.job.clone(), source };
     let stream = connect(&path).map_err(failed("reach"))?;
     let reply = exchange(stream, question).map_err(failed("talk through"))?;
     match reply {
@@ -58,7 +57,9 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
     let give_up = Instant::now() + Duration::from_secs(1);
     loop {
         match UnixStream::connect(path) {
-            Err(e) if not_yet(&e) && Instant::now() < give_up => std::thread::sleep(Duration::from_millis(10)),
+            Err(e) if not_yet(&e) && Instant::now() < give_up => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
             other => return other,
         }
     }

@@ -120,7 +120,9 @@ pub enum ControlError {
         limit: usize,
     },
     /// The socket could not be made or reached.
-    #[error("cannot {action} the control socket of {job}: {source}; see `stuckproof status` whether the job still runs")]
+    #[error(
+        "cannot {action} the control socket of {job}: {source}; see `stuckproof status` whether the job still runs"
+    )]
     Socket {
         /// What was tried.
         action: &'static str,

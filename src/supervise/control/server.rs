@@ -72,7 +72,7 @@ impl Server {
         match serde_json::from_slice(line) {
             Ok(Question::Cancel { source, reason }) => self.cancel(source, reason, peer),
             Ok(Question::Status) => match (self.status)() {
-                Some(live) => Reply::Status(Box::new(live)),
+                Some(job) => Reply::Status(Box::new(job)),
                 None => error("the job is ending or its disk is busy; ask again"),
             },
             Err(e) => error(&format!(

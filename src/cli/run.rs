@@ -1,0 +1,93 @@
+//! `stuckproof run`.
+
+use super::{duration, fail, refuse, say, size};
+use crate::evidence;
+use crate::supervise::{self, Grace, Job, Plan};
+use clap::Args;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The folder for the evidence, new or empty [default: stuckproof-evidence/<job>]
+    #[arg(long, value_name = "DIR")]
+    bundle: Option<PathBuf>,
+    /// Ask the build to stop after this time
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    deadline: Option<Duration>,
+    /// How long the builder may take to answer a stop before the command gets SIGTERM, or `none` for as long as it
+    /// takes [default: none at a terminal, what the CI host allows, else 60s]
+    #[arg(long, value_name = "DURATION|none", value_parser = grace)]
+    grace: Option<Grace>,
+    /// How long the command may take to end after SIGTERM before it gets SIGKILL [default: what the CI host allows,
+    /// else 10s]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    kill_after: Option<Duration>,
+    /// Ask the build to stop when this file exists
+    #[arg(long, value_name = "PATH")]
+    cancel_file: Option<PathBuf>,
+    /// Ask the build to stop when standard input ends
+    #[arg(long, conflicts_with = "tty")]
+    cancel_on_stdin_close: bool,
+    /// Give the command a terminal
+    #[arg(long)]
+    tty: bool,
+    /// How much of each output stream the bundle keeps: the first and the last half of it
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size::parse)]
+    output_cap: u64,
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+fn grace(text: &str) -> Result<Grace, String> {
+    if text == "none" { Ok(Grace::Unlimited) } else { duration::parse(text).map(Grace::Limit) }
+}
+
+impl From<Options> for Plan {
+    fn from(options: Options) -> Self {
+        Self {
+            argv: options.command,
+            bundle: options.bundle,
+            deadline: options.deadline,
+            grace: options.grace.unwrap_or(Grace::Host),
+            kill_after: options.kill_after,
+            cancel_file: options.cancel_file,
+            cancel_on_stdin_close: options.cancel_on_stdin_close,
+            tty: options.tty,
+            output_cap: options.output_cap,
+        }
+    }
+}
+
+/// Runs the command as a job, or inside the job that is around it already.
+pub(super) fn main(options: Options) -> ExitCode {
+    if let Some(job) = job_around() {
+        say(&format!(
+            "inside job {job}, which records this command as well; the options given here do not apply"
+        ));
+        return refuse(&supervise::exec(&options.command));
+    }
+    let job = match Job::prepare(options.into()) {
+        Ok(job) => job,
+        Err(e) => return fail(&e),
+    };
+    if let Err(e) = evidence::provisional(job.bundle(), job.header()) {
+        return fail(&e);
+    }
+    let mut finished = job.run();
+    let written = evidence::write(finished.bundle()).map_err(|e| e.to_string());
+    if let Err(e) = written.and_then(|_| finished.remove_wire().map_err(|e| e.to_string())) {
+        finished.fail(e);
+    }
+    ExitCode::from(finished.leave())
+}
+
+/// The job around this process, if there is one and its runner lives.
+fn job_around() -> Option<String> {
+    let job = std::env::var("STUCKPROOF_JOB").ok().filter(|job| !job.is_empty())?;
+    let wire = std::env::var_os("STUCKPROOF_WIRE")?;
+    supervise::runner_lives(Path::new(&wire)).then_some(job)
+}

@@ -1,0 +1,97 @@
+//! After the last record: the evidence is written first, then the output is carried to its end, then the last line is
+//! said.
+
+use super::job::{Core, Note};
+use crate::cancel::{Answer, Request};
+use crate::event::State;
+use crate::exit;
+use crate::fsio::FsError;
+use crate::verdict::Verdict;
+use std::path::Path;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+/// How long the last lines may take to be said after somebody gave up on the output.
+const LAST_WORD: Duration = Duration::from_millis(100);
+
+/// A job whose record is complete.
+pub struct Finished {
+    core: Core,
+    verdict: Verdict,
+    exit_code: u8,
+    lost: Option<String>,
+    pumps: usize,
+}
+
+impl Finished {
+    pub(super) fn new(
+        core: Core,
+        verdict: Verdict,
+        exit_code: u8,
+        lost: Option<String>,
+        pumps: usize,
+    ) -> Self {
+        Self { core, verdict, exit_code, lost, pumps }
+    }
+
+    /// The bundle's folder.
+    #[must_use]
+    pub fn bundle(&self) -> &Path {
+        self.core.bundle.path()
+    }
+
+    /// The evidence is written: takes the wire away, unless something in it may be missing from the log.
+    pub fn remove_wire(&self) -> Result<(), FsError> {
+        if self.lost.is_none() { self.core.bundle.remove_wire() } else { Ok(()) }
+    }
+
+    /// Says what the evidence lacks; the job fails for it.
+    pub fn fail(&mut self, what: String) {
+        self.exit_code = exit::OWN_FAULT;
+        self.lost.get_or_insert(what);
+    }
+
+    /// Waits until the output is carried, says the last lines and gives the exit code. A signal to stop ends the wait:
+    /// a reader that has stalled for ever must not hold the job.
+    #[must_use]
+    pub fn leave(self) -> u8 {
+        let Self { core, verdict, exit_code, lost, mut pumps } = self;
+        // What was asked before the wait began was asked of the job, which is over.
+        while let Ok(note) = core.notes.try_recv() {
+            pumps -= usize::from(matches!(note, Note::Carried));
+        }
+        let waited = wait_for(&core.notes, pumps, None);
+        if let Some(lost) = lost {
+            core.voice.say(&format!("the evidence is not complete, so the job failed: {lost}"));
+        }
+        core.voice.say(&conclusion(&verdict));
+        core.voice.say(&format!("evidence: {}", core.bundle.shown().display()));
+        drop(core.voice);
+        wait_for(&core.notes, 1, (!waited).then(|| Instant::now() + LAST_WORD));
+        exit_code
+    }
+}
+
+/// Waits for this many threads. False when it was given up.
+fn wait_for(notes: &Receiver<Note>, mut threads: usize, until: Option<Instant>) -> bool {
+    while threads > 0 {
+        let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
+        match notes.recv_timeout(left) {
+            Ok(Note::Carried | Note::Said) => threads -= 1,
+            Ok(Note::Request(Request { answer: Answer::Over, .. })) | Err(_) => return false,
+            Ok(_) => {}
+        }
+    }
+    true
+}
+
+fn conclusion(verdict: &Verdict) -> String {
+    let state = match verdict.state {
+        State::Succeeded => "succeeded",
+        State::Cancelled => "cancelled",
+        State::Failed => "failed",
+    };
+    let cause = verdict.cause.as_ref().map(|c| format!(" ({c})")).unwrap_or_default();
+    let observed = if verdict.observed { "" } else { "; no TensorRT build was observed" };
+    format!("{state}{cause}{observed}")
+}

@@ -1,0 +1,74 @@
+//! Runs one command as a job: starts it, watches it, stops it when asked, and keeps the record.
+//!
+//! Threads that wait and one loop that acts. Each source of news (signals, the control socket, the cancel file, the
+//! reaper, the pumps) has a thread that sleeps in the kernel; requests to stop go from there through the one
+//! [`Cancellation`](crate::cancel::Cancellation), which writes the cancel word at once, and everything else happens in
+//! the loop of [`Job::run`], which may wait for a disk. So no disk ever stands between a signal and a builder.
+
+mod bundle;
+pub mod control;
+mod finished;
+mod group;
+mod host;
+mod job;
+mod keep;
+mod ladder;
+mod oom;
+mod prepare;
+mod recorder;
+mod signals;
+mod sources;
+mod spawn;
+mod stage;
+mod status;
+mod streams;
+mod terminal;
+mod voice;
+mod waiter;
+
+pub use bundle::{BundleError, runner_lives};
+pub use finished::Finished;
+pub use host::{Host, Patience};
+pub use job::Job;
+pub use prepare::PrepareError;
+pub use sources::SourceError;
+pub use spawn::{EXEC_TERMINAL, EXEC_VERB, SpawnError, become_command, exec};
+pub use status::{Live, LiveBuild, LivePhase, LiveRequest};
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the user wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// The command and its arguments; at least one.
+    pub argv: Vec<OsString>,
+    /// The bundle's folder; one named after the job when there is none.
+    pub bundle: Option<PathBuf>,
+    /// Ask for a stop this long after the command's start.
+    pub deadline: Option<Duration>,
+    /// From the request to SIGTERM.
+    pub grace: Grace,
+    /// From SIGTERM to SIGKILL; the host's own when there is none.
+    pub kill_after: Option<Duration>,
+    /// Ask for a stop when this file exists.
+    pub cancel_file: Option<PathBuf>,
+    /// Ask for a stop when standard input ends.
+    pub cancel_on_stdin_close: bool,
+    /// Give the command a terminal.
+    pub tty: bool,
+    /// Bytes of each output stream that the bundle keeps.
+    pub output_cap: u64,
+}
+
+/// How long a builder may take to answer before the command is signalled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grace {
+    /// As long as the host allows.
+    Host,
+    /// This long.
+    Limit(Duration),
+    /// As long as it takes.
+    Unlimited,
+}

@@ -1,0 +1,212 @@
+//! Everything that must be in place before the command starts. What fails here fails before anything was run.
+
+use super::bundle::{Bundle, BundleError, new_job};
+use super::control::{self, Entry, Registration};
+use super::host::{Host, Patience};
+use super::job::{Core, Job, Note};
+use super::ladder::Ladder;
+use super::oom::OomWatch;
+use super::recorder::Recorder;
+use super::signals;
+use super::sources::{self, CancelFile, SourceError};
+use super::stage::Stage;
+use super::voice::Voice;
+use super::waiter;
+use super::{Grace, Plan};
+use crate::attach::{self, Change};
+use crate::cancel::{Cancellation, Request};
+use crate::clock::Anchor;
+use crate::event::{JobStarted, LogError};
+use crate::fsio::FsError;
+use crate::wire::{Control, WireError};
+use std::ffi::OsStr;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Sender};
+use std::time::Duration;
+use thiserror::Error;
+
+/// How long a client that asks for the status may wait for the main loop.
+const STATUS_WAIT: Duration = Duration::from_millis(1500);
+
+/// Why no job was started.
+#[derive(Debug, Error)]
+pub enum PrepareError {
+    /// The bundle cannot be made.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+    /// A source of a stop cannot be watched.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The log cannot be started.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The wire cannot be made.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// A file cannot be made.
+    #[error(transparent)]
+    File(#[from] FsError),
+    /// The system refused something that every job needs.
+    #[error("cannot {action}: {source}; the machine is short of processes, descriptors or terminals")]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// The system's answer.
+        source: io::Error,
+    },
+}
+
+impl Job {
+    /// Makes the bundle, starts its log and opens every way to stop the job.
+    pub fn prepare(plan: Plan) -> Result<Self, PrepareError> {
+        let host = Host::detect();
+        if plan.cancel_on_stdin_close {
+            sources::check_stdin()?;
+        }
+        let cancel_file = plan.cancel_file.as_deref().map(CancelFile::watch).transpose()?;
+        let anchor = Anchor::now();
+        let job = new_job(chrono::DateTime::from_timestamp_nanos(anchor.wall_ns.cast_signed()));
+        let bundle = Bundle::create(plan.bundle.as_deref(), &job)?;
+        let control = Arc::new(Control::create(bundle.wire(), anchor)?);
+        let (tell, notes) = mpsc::channel();
+        let (stage, streams) = Stage::set(&plan, &bundle, &tell)?;
+        let cancellation = Arc::new(cancellation(host, Arc::clone(&control), tell.clone()));
+        signals::listen(host, Arc::clone(&cancellation), stage.terminal_changed())
+            .map_err(system("take signals"))?;
+        waiter::adopt_orphans().map_err(system("become the parent of the command's orphans"))?;
+
+        let voice = Voice::new(note(&tell, Note::Said));
+        let (environment, changes) = environment(&bundle, &job, &voice);
+        let patience = patience(&plan, host);
+        let header = JobStarted {
+            environment_changes: changes,
+            wire: bundle.wire_place(),
+            streams: streams.to_owned(),
+            ..header(job, &plan, host, patience, anchor)
+        };
+        let recorder = Recorder::create(&bundle.file("events.jsonl"), &header, bundle.wire())?;
+        let registration = register(&bundle, &header, &cancellation, &tell, &voice);
+        if let Some(file) = cancel_file {
+            file.listen(host, Arc::clone(&cancellation));
+        }
+        if plan.cancel_on_stdin_close {
+            sources::stdin_close(host, Arc::clone(&cancellation));
+        }
+        let ladder = Ladder::new(patience);
+        let oom = OomWatch::new();
+        let core =
+            Core { plan, host, bundle, control, recorder, cancellation, ladder, oom, voice, tell, notes };
+        Ok(Self { core, header, stage, environment, registration })
+    }
+}
+
+pub(super) fn system(action: &'static str) -> impl Fn(io::Error) -> PrepareError {
+    move |source| PrepareError::System { action, source }
+}
+
+/// A call that sends one note, for a thread that ends.
+pub(super) fn note(tell: &Sender<Note>, note: Note) -> impl FnOnce() + Send + 'static {
+    let tell = tell.clone();
+    // A main loop that is gone needs no news.
+    move || drop(tell.send(note))
+}
+
+fn cancellation(host: Host, control: Arc<Control>, tell: Sender<Note>) -> Cancellation {
+    let write_word = move |request: &Request| {
+        let ask = &request.ask;
+        let written = control.request(request.number, request.at, ask.via.name(), ask.pid, ask.uid);
+        written.map_err(|e| e.to_string())
+    };
+    let tell = move |request| drop(tell.send(Note::Request(request)));
+    Cancellation::new(host == Host::Terminal, Box::new(write_word), Box::new(tell))
+}
+
+fn patience(plan: &Plan, host: Host) -> Patience {
+    let usual = host.patience();
+    Patience {
+        grace: match plan.grace {
+            Grace::Host => usual.grace,
+            Grace::Limit(limit) => Some(limit),
+            Grace::Unlimited => None,
+        },
+        kill_after: plan.kill_after.unwrap_or(usual.kill_after),
+    }
+}
+
+/// The variables that bring the attach library into the command, and the same in words. Without a place for the
+/// library the command runs unobserved, and that is said.
+fn environment(bundle: &Bundle, job: &str, voice: &Voice) -> (Vec<Change>, Vec<String>) {
+    match attach::unpack() {
+        Ok(library) => {
+            let changes = attach::environment(&library, bundle.wire(), job);
+            let words = changes.iter().map(in_words).collect();
+            (changes, words)
+        }
+        Err(e) => {
+            let why = format!("none, so that builders are not observed: {e}");
+            voice.say(&format!("changes of the environment: {why}"));
+            (Vec::new(), vec![why])
+        }
+    }
+}
+
+fn in_words(change: &Change) -> String {
+    format!("{}={}: {}", change.name.to_string_lossy(), change.value.to_string_lossy(), change.why)
+}
+
+/// The header, but for what is only known from the stage and the environment.
+fn header(job: String, plan: &Plan, host: Host, patience: Patience, anchor: Anchor) -> JobStarted {
+    let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+    let text = |s: &OsStr| s.to_string_lossy().into_owned();
+    JobStarted {
+        format: 1,
+        job,
+        stuckproof: env!("CARGO_PKG_VERSION").to_owned(),
+        argv: plan.argv.iter().map(|a| text(a)).collect(),
+        cwd: std::env::current_dir().map(|d| text(d.as_os_str())).unwrap_or_default(),
+        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        runner_pid: std::process::id(),
+        ci_host: host.ci().map(str::to_owned),
+        anchor_mono_ns: anchor.mono.0,
+        anchor_wall_ns: anchor.wall_ns,
+        grace_ms: patience.grace.map(ms),
+        kill_after_ms: ms(patience.kill_after),
+        deadline_ms: plan.deadline.map(ms),
+        environment_changes: Vec::new(),
+        wire: String::new(),
+        streams: String::new(),
+    }
+}
+
+/// Opens the control socket. A job that cannot have one can still be stopped in every other way.
+fn register(
+    bundle: &Bundle,
+    header: &JobStarted,
+    cancellation: &Arc<Cancellation>,
+    tell: &Sender<Note>,
+    voice: &Voice,
+) -> Option<Registration> {
+    let entry = Entry {
+        job: header.job.clone(),
+        pid: header.runner_pid,
+        bundle: bundle.path().to_path_buf(),
+        started: header.anchor().rfc3339(header.anchor().mono),
+    };
+    match Registration::new(&entry) {
+        Ok((registration, listener)) => {
+            let tell = tell.clone();
+            let status = move || {
+                let (answer, answered) = mpsc::sync_channel(1);
+                tell.send(Note::Status(answer)).ok()?;
+                answered.recv_timeout(STATUS_WAIT).ok()
+            };
+            control::serve(listener, entry.job, Arc::clone(cancellation), Box::new(status));
+            Some(registration)
+        }
+        Err(e) => {
+            voice.say(&format!("`stuckproof cancel` and `status` cannot reach this job: {e}"));
+            None
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Puts on record what the wire brings and what the supervisor does.
+//!
+//! When the log can no longer be written, the build goes on, the first failure is kept, and the job fails for it.
+
+use super::status::{Board, Live};
+use crate::clock::{Anchor, Mono};
+use crate::event::{CancelRequested, Event, EventKind, EvidenceLost, JobStarted, LogError, LogWriter};
+use crate::observe::Tracker;
+use crate::verdict::{Judge, Verdict};
+use crate::wire::{Reader, Record};
+use std::path::Path;
+
+/// The record of one job.
+pub struct Recorder {
+    log: LogWriter,
+    reader: Reader,
+    tracker: Tracker,
+    judge: Judge,
+    board: Board,
+    job: String,
+    anchor: Anchor,
+    records: Vec<Record>,
+    events: Vec<Event>,
+    dirty: bool,
+    /// Whether something was appended that must survive a crash of the machine.
+    weighty: bool,
+    wire_failed: bool,
+    lost: Option<String>,
+}
+
+impl Recorder {
+    /// Starts the log with its header, on disk when this returns.
+    pub fn create(path: &Path, header: &JobStarted, wire: &Path) -> Result<Self, LogError> {
+        let mut log = LogWriter::create(path, header)?;
+        log.sync()?;
+        Ok(Self {
+            log,
+            reader: Reader::new(wire),
+            tracker: Tracker::new(),
+            judge: Judge::default(),
+            board: Board::new(header.anchor().mono),
+            job: header.job.clone(),
+            anchor: header.anchor(),
+            records: Vec::new(),
+            events: Vec::new(),
+            dirty: false,
+            weighty: false,
+            wire_failed: false,
+            lost: None,
+        })
+    }
+
+    /// Whether a builder library was ever observed.
+    #[must_use]
+    pub fn builder_seen(&self) -> bool {
+        self.board.builder_seen()
+    }
+
+    /// Why the record is not complete, if it is not.
+    #[must_use]
+    pub fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
+    }
+
+    /// How the job is now.
+    #[must_use]
+    pub fn live(&self, bundle: &Path, now: Mono) -> Live {
+        self.board.live(&self.job, bundle, self.anchor, self.tracker.open_branch(now), now)
+    }
+
+    /// The verdict on what is on record.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.judge.verdict()
+    }
+
+    /// Takes in what the wire holds.
+    pub fn poll(&mut self) {
+        self.read_wire();
+        self.ingest(|_| true);
+    }
+
+    /// Puts a request on record, after what happened before it and before what happened since.
+    pub fn request(&mut self, at: Mono, mut request: CancelRequested) {
+        self.read_wire();
+        self.ingest(|record| record.at <= at);
+        request.open_branch = self.tracker.open_branch(at);
+        let (number, accepted) = (request.request, request.accepted);
+        self.append(&Event { at, kind: EventKind::CancelRequested(request) });
+        if accepted {
+            let mut events = std::mem::take(&mut self.events);
+            self.tracker.request_accepted(number, at, &mut events);
+            self.append_all(events);
+        }
+        self.ingest(|_| true);
+    }
+
+    /// Puts one event on record.
+    pub fn append(&mut self, event: &Event) {
+        self.judge.see(event);
+        self.board.note(event);
+        self.weighty |= weighty(&event.kind);
+        self.dirty = true;
+        let appended = self.log.append(event);
+        self.keep(appended);
+    }
+
+    /// Hands on what was appended: to the disk after a change of state, else to the kernel.
+    pub fn settle(&mut self) {
+        if !self.dirty {
+            return;
+        }
+        let settled = if self.weighty { self.log.sync() } else { self.log.flush() };
+        (self.dirty, self.weighty) = (false, false);
+        self.keep(settled);
+    }
+
+    /// Nobody can write to the wire any more: takes in the rest, closes what is open, and counts what was lost.
+    pub fn close(&mut self, at: Mono, reason: &str) {
+        let finished = self.reader.finish(&mut self.records);
+        self.ingest(|_| true);
+        let mut events = std::mem::take(&mut self.events);
+        self.tracker.close(at, reason, &mut events);
+        self.append_all(events);
+        match finished {
+            Ok(0) => {}
+            Ok(torn) => self.lose(at, torn, "records were torn: their process was ended while it wrote them"),
+            Err(e) => self.lose(at, 0, &e.to_string()),
+        }
+    }
+
+    /// Puts a loss on record.
+    pub fn lose(&mut self, at: Mono, records: u64, reason: &str) {
+        let lost = EvidenceLost { records, reason: reason.to_owned() };
+        self.append(&Event { at, kind: EventKind::EvidenceLost(lost) });
+        self.lost.get_or_insert_with(|| reason.to_owned());
+    }
+
+    fn read_wire(&mut self) {
+        if let Err(e) = self.reader.poll(&mut self.records)
+            && !std::mem::replace(&mut self.wire_failed, true)
+        {
+            self.lose(Mono::now(), 0, &e.to_string());
+        }
+    }
+
+    /// Turns the records up to the first that is not `wanted` into events.
+    fn ingest(&mut self, wanted: impl Fn(&Record) -> bool) {
+        let count = self.records.iter().take_while(|r| wanted(r)).count();
+        let mut events = std::mem::take(&mut self.events);
+        for record in self.records.drain(..count) {
+            self.tracker.ingest(&record, &mut events);
+        }
+        self.append_all(events);
+    }
+
+    fn append_all(&mut self, mut events: Vec<Event>) {
+        for event in events.drain(..) {
+            self.append(&event);
+        }
+        // The vector is used again: a busy build brings thousands of events at a time.
+        self.events = events;
+    }
+
+    fn keep(&mut self, result: Result<(), LogError>) {
+        if let Err(e) = result {
+            self.lost.get_or_insert_with(|| e.to_string());
+        }
+    }
+}
+
+/// The changes of state that must be on disk before the job goes on.
+fn weighty(kind: &EventKind) -> bool {
+    matches!(
+        kind,
+        EventKind::CancelRequested(_)
+            | EventKind::CancelAcknowledged(_)
+            | EventKind::BuildReturned(_)
+            | EventKind::EvidenceLost(_)
+            | EventKind::JobEnded(_)
+    )
+}

@@ -1,0 +1,11 @@
+//! The command line with ordinary commands: no `TensorRT` anywhere.
+
+mod bad_input;
+mod control;
+mod exit_codes;
+mod ladder;
+mod nested;
+mod rig;
+mod sources;
+mod streams;
+mod terminal;
