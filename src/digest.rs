@@ -2,6 +2,18 @@
 
 use sha2::{Digest, Sha256};
 
+/// The two digits of every byte.
+const PAIRS: [[u8; 2]; 256] = {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        pairs[byte] = [DIGITS[byte >> 4], DIGITS[byte & 15]];
+        byte += 1;
+    }
+    pairs
+};
+
 /// A SHA-256 digest as 64 lowercase hex digits, without an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hex([u8; 64]);
@@ -13,11 +25,9 @@ impl Hex {
     /// The digest of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0; 64];
         for (pair, byte) in text.chunks_exact_mut(2).zip(Sha256::digest(bytes)) {
-            pair[0] = DIGITS[usize::from(byte >> 4)];
-            pair[1] = DIGITS[usize::from(byte & 15)];
+            pair.copy_from_slice(&PAIRS[usize::from(byte)]);
         }
         Self(text)
     }

@@ -13,13 +13,14 @@ use crate::event::{
     LibraryAttached, Message, OpenPhase, PhaseAborted, PhaseFinished, PhaseStarted, StepCompleted,
 };
 use crate::wire::{Body, LibraryFacts, Method, ProcessKey, Record, Severity};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 /// Follows every build of a job from its records.
 #[derive(Debug, Default)]
 pub struct Tracker {
-    builds: HashMap<(ProcessKey, u32), Build>,
+    builds: BTreeMap<(ProcessKey, u32), Build>,
     last_build: u32,
     last_phase: u64,
     accepted: Option<(u32, Mono)>,
@@ -143,27 +144,23 @@ impl Tracker {
 
     /// The record's build. Where its start was lost, the build is made up here, so that the rest is not lost with it.
     fn build(&mut self, record: &Record, out: &mut Vec<Event>) -> &mut Build {
-        if !self.builds.contains_key(&(record.process, record.build)) {
-            self.start_build(record, "unknown", false, out);
+        match self.builds.entry((record.process, record.build)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                self.last_build += 1;
+                out.push(build_started(self.last_build, record, "unknown", false));
+                unknown.insert(Build::new(self.last_build))
+            }
         }
-        self.builds.get_mut(&(record.process, record.build)).expect("it was just put there")
     }
 
     fn start_build(&mut self, record: &Record, method: &str, chained: bool, out: &mut Vec<Event>) {
         self.last_build += 1;
-        let number = self.last_build;
-        let build = Build { number, open: Vec::new(), returned: false, answered: false };
+        let build = Build::new(self.last_build);
         if let Some(mut before) = self.builds.insert((record.process, record.build), build) {
             before.abort(record.at, "its builder started another build", out);
         }
-        let started = BuildStarted {
-            build: number,
-            pid: record.process.pid,
-            tid: record.tid,
-            method: method.to_owned(),
-            chained,
-        };
-        out.push(Event { at: record.at, kind: EventKind::BuildStarted(started) });
+        out.push(build_started(self.last_build, record, method, chained));
     }
 
     fn start_phase(
@@ -292,6 +289,10 @@ impl Tracker {
 }
 
 impl Build {
+    fn new(number: u32) -> Self {
+        Self { number, open: Vec::new(), returned: false, answered: false }
+    }
+
     /// The place of the open phase that a name means.
     fn find(&self, name: &str) -> Option<usize> {
         self.open.iter().rposition(|open| *open.name == *name)
@@ -311,6 +312,12 @@ impl Build {
             Event { at, kind: EventKind::PhaseAborted(aborted) }
         }));
     }
+}
+
+fn build_started(build: u32, record: &Record, method: &str, chained: bool) -> Event {
+    let (pid, tid) = (record.process.pid, record.tid);
+    let started = BuildStarted { build, pid, tid, method: method.to_owned(), chained };
+    Event { at: record.at, kind: EventKind::BuildStarted(started) }
 }
 
 fn library(pid: u32, facts: &LibraryFacts) -> LibraryAttached {

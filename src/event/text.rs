@@ -59,13 +59,13 @@ pub(super) fn string(text: &str, out: &mut Vec<u8>) {
 /// Escapes in finished JSON what JSON itself would let stand. Such characters are found inside of strings only.
 #[must_use]
 pub fn plain(json: Vec<u8>) -> Vec<u8> {
-    let suspect = |byte: &u8| *byte == 0x7f || CLASSES[usize::from(*byte)] == Class::Lead;
-    if !json.iter().any(|byte| suspect(byte)) {
+    let suspect = |&byte: &u8| byte == 0x7f || CLASSES[usize::from(byte)] == Class::Lead;
+    if !json.iter().any(suspect) {
         return json;
     }
     let mut out = Vec::with_capacity(json.len() + 64);
     let mut rest = &json[..];
-    while let Some(at) = rest.iter().position(|byte| suspect(byte)) {
+    while let Some(at) = rest.iter().position(&suspect) {
         out.extend_from_slice(&rest[..at]);
         rest = &rest[at..];
         let length = if let Some((number, length)) = unusual(rest) {
@@ -126,7 +126,10 @@ mod tests {
             assert_eq!(by_hand, by_serde, "{:x}", u32::from(c));
             assert_eq!(serde_json::from_slice::<String>(&by_hand).expect("JSON"), text);
             let shown = String::from_utf8(by_hand).expect("UTF-8");
-            assert!(!shown.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')), "{shown:?}");
+            assert!(
+                !shown.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')),
+                "{shown:?}"
+            );
         }
     }
 }

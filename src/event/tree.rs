@@ -263,8 +263,7 @@ impl BuildTree {
         let place = self.silences.partition_point(|silence| silence.ns >= ns);
         if ns > 0 && place < SILENCES {
             self.silences.truncate(SILENCES - 1);
-            self.silences
-                .insert(place, Silence { ns, from, phase: self.walk.quiet });
+            self.silences.insert(place, Silence { ns, from, phase: self.walk.quiet });
         }
         self.walk.last_callback = from.max(at);
     }

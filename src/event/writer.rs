@@ -16,6 +16,15 @@ use thiserror::Error;
 
 /// Bytes that are gathered before they go to the file.
 const BATCH: usize = 128 << 10;
+/// Bytes that a usual line needs at most.
+const ROOM: usize = 512;
+
+/// A field's name as it stands in a line, put together at compile time.
+macro_rules! key {
+    ($name:literal) => {
+        concat!(",\"", $name, "\":").as_bytes()
+    };
+}
 
 /// Why the log cannot be written.
 #[derive(Debug, Error)]
@@ -154,6 +163,7 @@ impl Encoder {
 
     /// Appends the event's line and a newline to `out`.
     pub fn encode(&mut self, event: &Event, out: &mut Vec<u8>) {
+        out.reserve(ROOM);
         let start = out.len();
         self.seq += 1;
         let cancel = self.cancel_state(event);
@@ -219,14 +229,10 @@ impl WallText {
             self.second = second;
         }
         out.extend_from_slice(self.prefix.as_bytes());
-        let micros = ns % 1_000_000_000 / 1_000;
-        let mut digits = [b'0'; 6];
-        let mut rest = micros;
-        for digit in digits.iter_mut().rev() {
-            *digit = b'0' + (rest % 10) as u8;
-            rest /= 10;
+        let micros = (ns % 1_000_000_000 / 1_000) as usize;
+        for pair in [micros / 10_000, micros / 100 % 100, micros % 100] {
+            out.extend_from_slice(&PAIRS[pair]);
         }
-        out.extend_from_slice(&digits);
         out.push(b'Z');
     }
 }
@@ -252,56 +258,55 @@ fn fields(kind: &EventKind, out: &mut Vec<u8>) {
 }
 
 fn step_fields(step: &StepCompleted, out: &mut Vec<u8>) {
-    field(b"build", step.build, out);
-    field(b"phase", step.phase, out);
-    field(b"parent", step.parent, out);
-    field(b"name", step.name.as_str(), out);
-    field(b"step", step.step, out);
-    field(b"steps", step.steps, out);
-    field(b"answered", step.answered, out);
-    field(b"pid", step.pid, out);
-    field(b"tid", step.tid, out);
+    field(key!("build"), step.build, out);
+    field(key!("phase"), step.phase, out);
+    field(key!("parent"), step.parent, out);
+    field(key!("name"), step.name.as_str(), out);
+    field(key!("step"), step.step, out);
+    field(key!("steps"), step.steps, out);
+    field(key!("answered"), step.answered, out);
+    field(key!("pid"), step.pid, out);
+    field(key!("tid"), step.tid, out);
 }
 
 fn phase_started_fields(phase: &PhaseStarted, out: &mut Vec<u8>) {
-    field(b"build", phase.build, out);
-    field(b"phase", phase.phase, out);
-    field(b"parent", phase.parent, out);
+    field(key!("build"), phase.build, out);
+    field(key!("phase"), phase.phase, out);
+    field(key!("parent"), phase.parent, out);
     if let Some(unknown) = &phase.unknown_parent {
-        field(b"unknownParent", unknown.as_str(), out);
+        field(key!("unknownParent"), unknown.as_str(), out);
     }
-    field(b"name", phase.name.as_str(), out);
-    field(b"steps", phase.steps, out);
-    field(b"pid", phase.pid, out);
-    field(b"tid", phase.tid, out);
+    field(key!("name"), phase.name.as_str(), out);
+    field(key!("steps"), phase.steps, out);
+    field(key!("pid"), phase.pid, out);
+    field(key!("tid"), phase.tid, out);
 }
 
 fn phase_finished_fields(phase: &PhaseFinished, out: &mut Vec<u8>) {
-    field(b"build", phase.build, out);
-    field(b"phase", phase.phase, out);
-    field(b"parent", phase.parent, out);
-    field(b"name", phase.name.as_str(), out);
-    field(b"reported", phase.reported, out);
-    field(b"steps", phase.steps, out);
-    field(b"pid", phase.pid, out);
-    field(b"tid", phase.tid, out);
+    field(key!("build"), phase.build, out);
+    field(key!("phase"), phase.phase, out);
+    field(key!("parent"), phase.parent, out);
+    field(key!("name"), phase.name.as_str(), out);
+    field(key!("reported"), phase.reported, out);
+    field(key!("steps"), phase.steps, out);
+    field(key!("pid"), phase.pid, out);
+    field(key!("tid"), phase.tid, out);
 }
 
 fn message_fields(message: &Message, out: &mut Vec<u8>) {
-    field(b"build", message.build, out);
-    field(b"phase", message.phase, out);
-    field(b"severity", message.severity.as_str(), out);
-    field(b"code", message.code, out);
-    field(b"text", message.text.as_str(), out);
-    field(b"truncated", message.truncated, out);
-    field(b"pid", message.pid, out);
-    field(b"tid", message.tid, out);
+    field(key!("build"), message.build, out);
+    field(key!("phase"), message.phase, out);
+    field(key!("severity"), message.severity.as_str(), out);
+    field(key!("code"), message.code, out);
+    field(key!("text"), message.text.as_str(), out);
+    field(key!("truncated"), message.truncated, out);
+    field(key!("pid"), message.pid, out);
+    field(key!("tid"), message.tid, out);
 }
 
-fn field(name: &[u8], value: impl Put, out: &mut Vec<u8>) {
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(name);
-    out.extend_from_slice(b"\":");
+#[inline]
+fn field(key: &[u8], value: impl Put, out: &mut Vec<u8>) {
+    out.extend_from_slice(key);
     value.put(out);
 }
 
@@ -311,18 +316,21 @@ trait Put {
 }
 
 impl Put for u64 {
+    #[inline]
     fn put(self, out: &mut Vec<u8>) {
         number(self, out);
     }
 }
 
 impl Put for u32 {
+    #[inline]
     fn put(self, out: &mut Vec<u8>) {
         number(u64::from(self), out);
     }
 }
 
 impl Put for i32 {
+    #[inline]
     fn put(self, out: &mut Vec<u8>) {
         if self < 0 {
             out.push(b'-');
@@ -332,18 +340,21 @@ impl Put for i32 {
 }
 
 impl Put for bool {
+    #[inline]
     fn put(self, out: &mut Vec<u8>) {
         out.extend_from_slice(if self { b"true" } else { b"false" });
     }
 }
 
 impl Put for &str {
+    #[inline]
     fn put(self, out: &mut Vec<u8>) {
         text::string(self, out);
     }
 }
 
 impl<T: Put> Put for Option<T> {
+    #[inline]
     fn put(self, out: &mut Vec<u8>) {
         match self {
             Some(value) => value.put(out),
@@ -352,16 +363,28 @@ impl<T: Put> Put for Option<T> {
     }
 }
 
+/// The two digits of every number below a hundred.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut n = 0;
+    while n < 100 {
+        pairs[n] = [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
+        n += 1;
+    }
+    pairs
+};
+
 fn number(mut value: u64, out: &mut Vec<u8>) {
     let mut digits = [0; 20];
     let mut at = digits.len();
-    loop {
+    while value >= 10 {
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(&PAIRS[(value % 100) as usize]);
+        value /= 100;
+    }
+    if value > 0 || at == digits.len() {
         at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
+        digits[at] = b'0' + value as u8;
     }
     out.extend_from_slice(&digits[at..]);
 }

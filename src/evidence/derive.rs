@@ -184,7 +184,7 @@ impl Gathered {
             tid: tree.tid,
             method: tree.method.clone(),
             chained: tree.chained,
-            library: self.libraries.iter().rev().find(|lib| lib.pid == tree.pid).map(summary::library_name),
+            library: summary::library_in(&self.libraries, tree.pid).map(summary::library_name),
             state: settled.map_or(self.live(), |build| build.state.into()),
             cause: settled.and_then(|build| build.cause.clone()),
             notes: settled.map(build_notes).unwrap_or_default(),
@@ -347,7 +347,8 @@ impl Gathered {
             (false, true) => "No TensorRT builder was seen",
             (false, false) => "No build was observed",
         };
-        let rest = "the state is the command's exit code and nothing more, and its language is taken from its name";
+        let rest =
+            "the state is the command's exit code and nothing more, and its language is taken from its name";
         Some(format!("{seen}: {rest}."))
     }
 

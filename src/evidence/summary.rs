@@ -178,11 +178,19 @@ fn decisive(evidence: &Evidence) -> Option<&Build> {
 
 /// The library of the decisive build's process; without builds the last that was observed.
 fn decisive_library(evidence: &Evidence) -> Option<&LibraryAttached> {
-    let mut libraries = evidence.libraries.iter().rev();
     match decisive(evidence) {
-        Some(build) => libraries.find(|library| library.pid == build.pid),
-        None => libraries.next(),
+        Some(build) => library_in(&evidence.libraries, build.pid),
+        None => evidence.libraries.last(),
     }
+}
+
+/// The library of a process. A process that was forked after the library had been met shares its parent's, which is
+/// known where the whole job has met one library only.
+pub(super) fn library_in(libraries: &[LibraryAttached], pid: u32) -> Option<&LibraryAttached> {
+    let last = libraries.last()?;
+    let same = |other: &LibraryAttached| (&other.flavour, &other.version) == (&last.flavour, &last.version);
+    let own = libraries.iter().rev().find(|library| library.pid == pid);
+    own.or_else(|| libraries.iter().all(same).then_some(last))
 }
 
 /// RTX builds have no timing cache.

@@ -125,7 +125,7 @@ impl Job {
     pub fn tell_of(&mut self, pid: u32, build: u32, body: Body) -> &mut Self {
         let mut events = Vec::new();
         self.tracker.ingest(&record(pid, build, self.now, body), &mut events);
-        events.into_iter().for_each(|event| self.push(event));
+        self.push_all(events);
         self
     }
 
@@ -148,7 +148,7 @@ impl Job {
         if accepted {
             let mut events = Vec::new();
             self.tracker.request_accepted(number, at, &mut events);
-            events.into_iter().for_each(|event| self.push(event));
+            self.push_all(events);
         }
         self
     }
@@ -165,7 +165,7 @@ impl Job {
     pub fn exit(&mut self, code: Option<i32>, signal: Option<i32>) -> &mut Self {
         let mut events = Vec::new();
         self.tracker.close(Mono(self.now), "the process ended", &mut events);
-        events.into_iter().for_each(|event| self.push(event));
+        self.push_all(events);
         self.event(EventKind::CommandExited(CommandExited {
             code,
             signal,
@@ -207,6 +207,12 @@ impl Job {
 
     fn requests(&self) -> u32 {
         self.events.iter().filter(|event| matches!(event.kind, EventKind::CancelRequested(_))).count() as u32
+    }
+
+    fn push_all(&mut self, events: Vec<Event>) {
+        for event in events {
+            self.push(event);
+        }
     }
 
     fn push(&mut self, event: Event) {

@@ -1,0 +1,159 @@
+//! A finished bundle, read as a stranger would: plain JSON, none of stuckproof's own types.
+
+use super::{environment, repository};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The summary's fields.
+const SUMMARY_FIELDS: [&str; 11] = [
+    "buildConfigHash",
+    "cancelLatencyMs",
+    "cancelSource",
+    "cleanupStatus",
+    "framework",
+    "gpuSku",
+    "language",
+    "retryPolicy",
+    "tensorrtVersion",
+    "timingCacheMode",
+    "validationStatus",
+];
+
+/// What a bundle holds.
+pub struct Bundle {
+    /// The folder.
+    pub path: PathBuf,
+    /// The log's lines.
+    pub events: Vec<Value>,
+    /// `evidence.json`
+    pub evidence: Value,
+    /// `summary.json`
+    pub summary: Value,
+}
+
+impl Bundle {
+    /// Reads a finished bundle and checks what holds for every one: the chain, the numbers, the one end, the schema.
+    pub fn load(path: &Path) -> Self {
+        let json = |name: &str| -> Value {
+            let text = std::fs::read(path.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+            serde_json::from_slice(&text).unwrap_or_else(|e| panic!("{name}: {e}"))
+        };
+        let log = std::fs::read_to_string(path.join("events.jsonl")).expect("the bundle has a log");
+        let events = log.lines().map(|l| serde_json::from_str(l).expect("a line is JSON")).collect();
+        let bundle = Self {
+            path: path.to_owned(),
+            events,
+            evidence: json("evidence.json"),
+            summary: json("summary.json"),
+        };
+        check_chain(&log, &bundle.events);
+        bundle.check_end();
+        bundle.check_summary();
+        bundle.check_counts();
+        bundle.validate();
+        bundle
+    }
+
+    /// The whole lines that the log of a running job has by now.
+    pub fn events_so_far(path: &Path) -> Vec<Value> {
+        let log = std::fs::read_to_string(path.join("events.jsonl")).unwrap_or_default();
+        log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The events of a kind.
+    pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.events.iter().filter(move |e| e["event"] == kind)
+    }
+
+    /// The builds in `evidence.json`.
+    pub fn builds(&self) -> &[Value] {
+        self.evidence["builds"].as_array().expect("builds is a list")
+    }
+
+    /// The one build.
+    pub fn build(&self) -> &Value {
+        assert_eq!(self.builds().len(), 1, "one build: {:#}", self.evidence);
+        &self.builds()[0]
+    }
+
+    /// Asserts the job's state and cause.
+    pub fn assert_state(&self, state: &str, cause: Option<&str>) {
+        let found = (self.evidence["state"].as_str(), self.evidence["cause"].as_str());
+        assert_eq!(found, (Some(state), cause), "{:#}", self.evidence);
+    }
+
+    /// An interval of the accepted request in milliseconds.
+    pub fn time(&self, name: &str) -> f64 {
+        self.evidence["times"][name]
+            .as_f64()
+            .unwrap_or_else(|| panic!("no {name} in {:#}", self.evidence["times"]))
+    }
+
+    fn check_end(&self) {
+        assert_eq!(self.events[0]["event"], "jobStarted");
+        assert_eq!(self.of_kind("jobEnded").count(), 1, "one terminal record");
+        let last = self.events.last().expect("a log has lines");
+        assert_eq!(last["event"], "jobEnded");
+        assert_eq!(self.evidence["finished"], true);
+        for field in ["state", "cause", "observed", "exitCode"] {
+            assert_eq!(last[field], self.evidence[field], "log and evidence agree on {field}");
+        }
+    }
+
+    fn check_summary(&self) {
+        let fields: Vec<&str> =
+            self.summary.as_object().expect("an object").keys().map(String::as_str).collect();
+        let mut sorted = fields.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, SUMMARY_FIELDS);
+        let reasons = self.evidence["nulls"].as_object().expect("an object");
+        for field in fields.iter().filter(|f| self.summary[**f].is_null()) {
+            assert!(reasons.contains_key(*field), "summary's {field} is null without a reason");
+        }
+    }
+
+    fn check_counts(&self) {
+        let counts = &self.evidence["counts"];
+        let kinds = [
+            ("builds", "buildStarted"),
+            ("phases", "phaseStarted"),
+            ("steps", "stepCompleted"),
+            ("messages", "message"),
+        ];
+        assert_eq!(counts["events"], self.events.len());
+        for (count, kind) in kinds {
+            assert_eq!(counts[count], self.of_kind(kind).count(), "{count}");
+        }
+    }
+
+    /// Checks every file against the checked-in schema with a validator that is not ours.
+    fn validate(&self) {
+        let script = repository().join("scripts/validate.py");
+        let output =
+            Command::new(environment("python")).arg(script).arg(&self.path).output().expect("python starts");
+        let said =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "the bundle does not fit its schema:\n{said}");
+    }
+}
+
+/// Every line has its number and the hash of the line before.
+fn check_chain(log: &str, events: &[Value]) {
+    assert!(log.ends_with('\n'), "the last line is whole");
+    let mut previous = "0".repeat(64);
+    for (index, (line, event)) in log.lines().zip(events).enumerate() {
+        assert_eq!(event["seq"], index + 1, "line {}", index + 1);
+        assert_eq!(event["prev"], previous, "line {}", index + 1);
+        previous = hex(&Sha256::digest(line));
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("text can always be written to");
+        text
+    })
+}
