@@ -161,7 +161,7 @@ fn check_order(records: &[Record]) {
         let key = |name: &str| (record.process, record.build, record.tid, name.to_owned());
         match &record.body {
             Body::PhaseStart { name, .. } => {
-                assert!(open.insert(key(name), 0).is_none(), "{name} began twice")
+                assert!(open.insert(key(name), 0).is_none(), "{name} began twice");
             }
             Body::Step { name, step, .. } => {
                 let next = open.get_mut(&key(name)).expect("a step of an open phase");
