@@ -126,6 +126,18 @@ fn jobs_that_end_otherwise() {
 }
 
 #[test]
+fn a_crash_sends_the_reader_to_the_output() {
+    let mut job = Job::new();
+    job.at(10).tell(build_start()).tell(start("Building engine", None, 6)).at(50).exit(None, Some(11));
+    job.end(139);
+    let text = shown(&mut job);
+    let head: Vec<&str> = text.lines().take(3).collect();
+    assert_eq!(head[..2], ["failed: crash", "  The builder's process crashed."]);
+    assert!(head[2].contains("the end of stderr.log"), "{}", head[2]);
+    assert!(text.contains("the command was ended by SIGSEGV"), "{text}");
+}
+
+#[test]
 fn every_file_reads_back_as_it_was_derived() {
     for mut job in [cancelled(), failed(), killed(), two_builds(), unobserved()] {
         let bundle = job.bundle();
