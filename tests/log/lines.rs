@@ -7,6 +7,7 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::Value;
 use std::io::{BufReader, Cursor, Read, Write};
+use std::sync::LazyLock;
 use stuckproof::clock::{Anchor, Mono};
 use stuckproof::event::{
     ApplicationDeclined, AttachRefused, BuildReturned, BuildStarted, CancelAcknowledged, CancelRequested,
@@ -14,6 +15,8 @@ use stuckproof::event::{
     EvidenceLost, JobEnded, JobStarted, LadderRung, LibraryAttached, Line, LogError, LogFault, LogReader,
     LogWriter, Message, OpenPhase, PhaseAborted, PhaseFinished, PhaseStarted, State, StepCompleted,
 };
+
+static SCHEMA: LazyLock<Value> = LazyLock::new(stuckproof::evidence::schema);
 
 fn source() -> impl Strategy<Value = CancelSource> {
     proptest::sample::select(vec![
@@ -282,8 +285,7 @@ proptest! {
     #[test]
     fn every_line_has_the_fields_of_its_schema(events in events()) {
         let (lines, _, _) = read_all(&encoded(&events));
-        let schema = stuckproof::evidence::schema();
-        let kinds = schema["$defs"]["event"]["oneOf"].as_array().expect("a list of kinds");
+        let kinds = SCHEMA["$defs"]["event"]["oneOf"].as_array().expect("a list of kinds");
         for line in lines {
             let json = line.to_json().expect("a line is JSON");
             let json: serde_json::Map<String, Value> = serde_json::from_slice(&json).expect("an object");
