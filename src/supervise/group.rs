@@ -48,10 +48,10 @@ impl Group {
     }
 
     fn send(self, signal: Signal) -> io::Result<()> {
-        let sent = rustix::process::kill_process_group(self.leader, signal);
+        let mut sent = rustix::process::kill_process_group(self.leader, signal);
         if sent == Err(Errno::SRCH) && !self.reaped {
             // A command that is to lead a session of its own becomes a leader only a moment after its start.
-            return Ok(rustix::process::kill_process(self.leader, signal)?);
+            sent = rustix::process::kill_process(self.leader, signal);
         }
         match sent {
             // All are gone, which is what was wanted.

@@ -81,7 +81,7 @@ fn a_second_request_is_recorded() {
     let place = Place::new();
     let child = place.started(
         &["--kill-after", "1h"],
-        "trap 'touch asked' TERM; echo ready; while [ ! -e go ]; do sleep 0.02; done",
+        "trap 'touch asked' TERM; echo ready; while [ ! -e go ]; do sleep 0.02; done; exit 0",
     );
     place.verb(&["cancel"]).assert_code(0);
     wait_until("the command was asked", || place.path("asked").exists());

@@ -136,7 +136,7 @@ fn a_request_is_on_disk_at_once_and_dated_by_the_monotonic_clock() {
     let place = Place::new();
     let child = place.started(
         &["--kill-after", "1h"],
-        "trap 'touch asked' TERM; echo ready; while [ ! -e go ]; do sleep 0.02; done",
+        "trap 'touch asked' TERM; echo ready; while [ ! -e go ]; do sleep 0.02; done; exit 0",
     );
     let before = stuckproof::clock::Mono::now();
     signal(&child, "TERM");
