@@ -19,7 +19,7 @@ fn shown(job: &mut Job) -> String {
 }
 
 /// A build that is asked to stop inside a long step, and does.
-fn cancelled() -> Job {
+pub fn cancelled() -> Job {
     let mut job = Job::new();
     job.at(40).tell_of(COMMAND, 0, rtx(true));
     job.at(50).tell(build_start()).tell(start("Building engine", None, 6));
@@ -43,7 +43,7 @@ fn cancelled() -> Job {
 }
 
 /// A build that fails with errors of its own, after an error that no build had yet begun for.
-fn failed() -> Job {
+pub fn failed() -> Job {
     let mut job = Job::new();
     job.at(40).tell_of(COMMAND, 0, rtx(false));
     job.at(42).tell_of(COMMAND, 0, message(Severity::Error, "ModelImporter: node 3 has a doubtful type"));
@@ -62,7 +62,7 @@ fn failed() -> Job {
 }
 
 /// A build that does not stop and is killed.
-fn killed() -> Job {
+pub fn killed() -> Job {
     let mut job = Job::new();
     job.at(40).tell_of(COMMAND, 0, rtx(false)).at(50).tell(build_start());
     job.tell(start("Building engine", None, 6)).at(70).tell(start(
@@ -78,7 +78,7 @@ fn killed() -> Job {
 }
 
 /// Two builds in two processes; one gives an engine too late to be stopped, the other fails.
-fn two_builds() -> Job {
+pub fn two_builds() -> Job {
     let mut job = Job::new();
     job.at(10).tell_of(5001, 0, rtx(true)).tell_of(5002, 0, rtx(true));
     job.at(20).tell_of(5001, 1, build_start()).at(21).tell_of(5002, 1, build_start());
@@ -93,7 +93,7 @@ fn two_builds() -> Job {
     job
 }
 
-fn unobserved() -> Job {
+pub fn unobserved() -> Job {
     let mut job = Job::new();
     job.event(EventKind::AttachRefused(AttachRefused {
         pid: 4002,
@@ -298,7 +298,7 @@ fn the_summary_names_what_built() {
 }
 
 /// A job in which every text is somebody else's.
-fn hostile_job(texts: &[String]) -> Job {
+pub fn hostile_job(texts: &[String]) -> Job {
     let text = |place: usize| texts[place % texts.len()].as_str();
     let mut job = Job::new();
     job.at(1).tell_of(
