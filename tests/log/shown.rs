@@ -1,6 +1,7 @@
 //! What people see, and what stands in the files.
 
 use crate::job::{COMMAND, Job, build_start, finish, header, message, returned, rtx, start, step};
+use crate::lines::{encoded, events};
 use crate::names::{HOSTILE, cases, text};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -239,6 +240,10 @@ fn a_folder_that_is_no_bundle_is_refused_in_words() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let error = evidence::load(folder.path()).expect_err("there is no log");
     assert!(error.to_string().contains("is no bundle"), "{error}");
+    fs::create_dir(folder.path().join(evidence::EVENTS)).expect("a folder in its place");
+    let error = evidence::load(folder.path()).expect_err("there is no log");
+    assert!(error.to_string().contains("it is not a file"), "{error}");
+    fs::remove_dir(folder.path().join(evidence::EVENTS)).expect("it is empty");
     fs::write(folder.path().join(evidence::EVENTS), "not a log\n").expect("it can be written");
     assert!(matches!(evidence::load(folder.path()), Err(EvidenceError::Log { .. })));
 }
@@ -365,5 +370,16 @@ proptest! {
         prop_assert_eq!(names, texts.clone());
         let errors: Vec<String> = bundle.evidence.builds[0].errors.iter().map(|error| error.text.clone()).collect();
         prop_assert_eq!(errors, texts);
+    }
+
+    #[test]
+    fn no_log_however_senseless_stops_its_reader(events in events(300)) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::write(folder.path().join(evidence::EVENTS), encoded(&events)).expect("the log can be written");
+        let bundle = evidence::load(folder.path()).expect("its lines are good, whatever they say");
+        let mut text = Vec::new();
+        show(&bundle, &mut text, Style::default()).expect("memory can be written");
+        assert_printable(std::str::from_utf8(&text).expect("text"));
+        prop_assert_eq!(bundle.evidence.counts.events, events.len() as u64);
     }
 }
