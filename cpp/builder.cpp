@@ -160,7 +160,8 @@ class Build {
 
 void* build_serialized(void* self, void* network, void* config) {
     Build build(self, config, Method::serialized);
-    void* memory = build.original<void* (*)(void*, void*, void*)>(build.layout()->build_serialized)(self, network, config);
+    void* memory =
+        build.original<void* (*)(void*, void*, void*)>(build.layout()->build_serialized)(self, network, config);
     build.returned(memory != nullptr, memory);
     return memory;
 }
@@ -251,8 +252,7 @@ const char* observe_builder(Library* library, void* builder) {
         {layout->build_to_stream, address(build_to_stream)},
         {layout->build_kernel_text, address(build_kernel_text)},
     };
-    const VtableCopy* copy =
-        copy_of(table, layout->builder_slots, is_library_code, library, replacements, 4, library);
+    const VtableCopy* copy = copy_of(table, layout->builder_slots, is_library_code, library, replacements, 4, library);
     if (copy == nullptr) {
         return "the builder's virtual table is shorter than this version's tables say";
     }
@@ -272,8 +272,9 @@ void* create_observed(CreateBuilder real, void* logger, std::int32_t version) {
     }
     Library* library = library_of(reinterpret_cast<const void*>(real));
     if (library == nullptr || library->layout == nullptr) {
-        refuse(r, library, library == nullptr ? "a builder came from a library that is neither TensorRT nor TensorRT-RTX"
-                                              : "this version's tables are not known to stuckproof");
+        refuse(r, library,
+               library == nullptr ? "a builder came from a library that is neither TensorRT nor TensorRT-RTX"
+                                  : "this version's tables are not known to stuckproof");
         return real(logger, version);
     }
     const char* messages_unobserved = observe_logger(library, logger);
@@ -289,7 +290,8 @@ void* create_observed(CreateBuilder real, void* logger, std::int32_t version) {
     return builder;
 }
 
-// TensorRT-RTX passes major * 10000 + ... with a major of 1; TensorRT passes 9300 for 9.3.0 and 100000 and more from 10.0.
+// TensorRT-RTX passes major * 10000 + ... with a major of 1; TensorRT passes 9300 for 9.3.0 and 100000 and more
+// from 10.0.
 CreateBuilder find_create(std::int32_t version) {
     const Flavour flavour = version >= 10000 && version < 100000 ? Flavour::rtx : Flavour::tensorrt;
     elf::Object object;

@@ -197,7 +197,8 @@ bool first_defining(const char* symbol, Accepts accepts, const void* wanted, Obj
     return &dl_iterate_phdr != nullptr && dl_iterate_phdr(visit_defining, &search) == 1;
 }
 
-// The head of the list, up to the C library, never changes after start-up, so it may be walked without the loader's lock.
+// The head of the list, up to the C library, never changes after start-up, so it may be walked without the loader's
+// lock.
 void* next_dlsym() {
     const r_debug* list = loader_list();
     if (list == nullptr) {

@@ -1,9 +1,9 @@
 // Loaded objects, read from memory: where a symbol is, and whose code an address is.
 #pragma once
 
+#include <elf.h>
 #include <cstddef>
 #include <cstdint>
-#include <elf.h>
 
 namespace stuckproof::elf {
 
@@ -25,8 +25,8 @@ bool is_code(const Object& object, const void* address);
 // Whether the address lies anywhere in the object.
 bool is_inside(const Object& object, const void* address);
 
-// The word at an address, which must lie in a loaded object. Looking for the end of a table reads the word behind it, which
-// a sanitizer rightly calls out in anybody else's code.
+// The word at an address, which must lie in a loaded object. Looking for the end of a table reads the word behind it,
+// which a sanitizer rightly calls out in anybody else's code.
 __attribute__((no_sanitize("address"))) inline const void* word_at(const void* const* address) { return *address; }
 
 // The loaded object that holds the address; false when none does.
@@ -38,7 +38,8 @@ using Accepts = bool (*)(const Object& object, const void* wanted);
 bool first_defining(const char* symbol, Accepts accepts, const void* wanted, Object* out);
 
 // The C library's dlsym: the first one that follows this library in the order of loading. Reads the loader's list
-// through the auxiliary vector and calls nothing else, since a sanitizer's start-up passes here before anything is ready.
+// through the auxiliary vector and calls nothing else, since a sanitizer's start-up passes here before anything is
+// ready.
 void* next_dlsym();
 
 } // namespace stuckproof::elf

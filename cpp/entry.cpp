@@ -1,5 +1,5 @@
-// What the attach library exports: the function that makes builders, for callers that link it, and dlsym, for callers that
-// look it up.
+// What the attach library exports: the function that makes builders, for callers that link it, and dlsym, for callers
+// that look it up.
 #include "builder.h"
 #include "elf.h"
 #include "text.h"
@@ -83,8 +83,9 @@ __attribute__((visibility("hidden"), used)) Route stuckproof_route(void* handle,
 }
 }
 
-// dlsym(RTLD_NEXT, ...) answers by the address that it returns to. Everybody else's lookups must therefore leave by a jump,
-// with the caller's own return address still on the stack; a compiler does not promise that, so it is written out.
+// dlsym(RTLD_NEXT, ...) answers by the address that it returns to. Everybody else's lookups must therefore leave by a
+// jump, with the caller's own return address still on the stack; a compiler does not promise that, so it is written
+// out.
 asm(R"(
     .text
     .globl dlsym

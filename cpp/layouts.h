@@ -1,9 +1,9 @@
 // Which virtual-table slot holds which method, by library and version.
 //
-// TensorRT's public classes are thin: an IBuilder holds a pointer to an implementation object whose virtual table is the
-// real interface (VBuilder, VBuilderConfig, VHostMemory in the headers). Slots count from the table's address point; the
-// two destructors are slots 0 and 1. The numbers were read from the official headers of each version by compiling a
-// pointer to each member; cpp/tests/layouts_check.cpp does so again for every header set that can be had.
+// TensorRT's public classes are thin: an IBuilder holds a pointer to an implementation object whose virtual table is
+// the real interface (VBuilder, VBuilderConfig, VHostMemory in the headers). Slots count from the table's address
+// point; the two destructors are slots 0 and 1. The numbers were read from the official headers of each version by
+// compiling a pointer to each member; cpp/tests/layouts_check.cpp does so again for every header set that can be had.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct Layout {
     // VBuilderConfig
     std::uint8_t set_monitor;
     std::uint8_t get_monitor;
-    // IProgressMonitor: phaseStart, stepComplete, phaseFinish from here on. A versioned interface has getAPILanguage and
-    // getInterfaceInfo before its destructors.
+    // IProgressMonitor: phaseStart, stepComplete, phaseFinish from here on. A versioned interface has getAPILanguage
+    // and getInterfaceInfo before its destructors.
     std::uint8_t monitor_first;
     bool monitor_versioned;
     // ILogger::log; kNone where the logger's layout is not known for certain, and then messages are not recorded.

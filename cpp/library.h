@@ -24,13 +24,13 @@ struct Library {
     int patch;
     int build;
     Flavour flavour;
-    const void* create; // its createInferBuilder_INTERNAL, which identifies it
-    std::uint32_t told_by; // the pid that recorded it
+    const void* create;          // its createInferBuilder_INTERNAL, which identifies it
+    std::uint32_t told_by;       // the pid that recorded it
     MonitorTable* monitor_table; // made once a builder of it was observed
 };
 
-// The library that a creation function belongs to; made known on first sight, null when it is no builder library or there
-// are too many.
+// The library that a creation function belongs to; made known on first sight, null when it is no builder library or
+// there are too many.
 Library* library_of(const void* create);
 
 // Whether the object is a builder library of the flavour (`wanted` points to a Flavour).

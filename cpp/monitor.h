@@ -31,8 +31,8 @@ Monitor* new_monitor(Library* library, Recorder* recorder, std::uint32_t build);
 // `monitor` as one of ours, or null when it is the application's.
 Monitor* as_ours(void* monitor);
 
-// The monitor of the build that this thread is in, or null; set around each call of a build method, so that a callback on
-// the calling thread is the right build's even where two builds share one config.
+// The monitor of the build that this thread is in, or null; set around each call of a build method, so that a callback
+// on the calling thread is the right build's even where two builds share one config.
 Monitor* thread_monitor(const Recorder* recorder);
 void set_thread_monitor(Monitor* monitor);
 

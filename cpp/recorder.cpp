@@ -68,8 +68,8 @@ wire::Control* map_control() {
     if (sys::failed(fd)) {
         return nullptr;
     }
-    auto* page = static_cast<wire::Control*>(
-        sys::map(wire::kPage, sys::kProtRead | sys::kProtWrite, sys::kMapShared, fd));
+    auto* page =
+        static_cast<wire::Control*>(sys::map(wire::kPage, sys::kProtRead | sys::kProtWrite, sys::kMapShared, fd));
     sys::call(sys::kClose, fd);
     if (page != nullptr && (page->magic != wire::kControlMagic || page->version != wire::kVersion)) {
         sys::unmap(page, wire::kPage);
@@ -90,8 +90,7 @@ void count_loss(std::uint64_t records, wire::LossPlace where, long error) {
 // A limit on file sizes answers with a signal, not with an error code, so it is asked first.
 bool is_within_size_limit() {
     std::uint64_t limits[2] = {};
-    const long result =
-        sys::call(sys::kPrlimit, 0, sys::kLimitFileSize, 0, reinterpret_cast<long>(&limits[0]));
+    const long result = sys::call(sys::kPrlimit, 0, sys::kLimitFileSize, 0, reinterpret_cast<long>(&limits[0]));
     return !sys::failed(result) && limits[0] >= wire::kSegmentBytes;
 }
 
@@ -107,8 +106,8 @@ long allocate(long fd) {
     }
     static const char zeros[wire::kPage] = {};
     for (std::uint64_t at = 0; at < wire::kSegmentBytes; at += wire::kPage) {
-        const long written = sys::call(sys::kPwrite, fd, reinterpret_cast<long>(zeros),
-                                       static_cast<long>(wire::kPage), static_cast<long>(at));
+        const long written = sys::call(sys::kPwrite, fd, reinterpret_cast<long>(zeros), static_cast<long>(wire::kPage),
+                                       static_cast<long>(at));
         if (written != static_cast<long>(wire::kPage)) {
             return written < 0 ? written : -sys::kNoSpace;
         }
@@ -144,8 +143,8 @@ wire::Slot* create_segment(Recorder* r, std::size_t number) {
         sys::call(sys::kClose, fd);
         return nullptr;
     }
-    auto* base = static_cast<char*>(
-        sys::map(wire::kSegmentBytes, sys::kProtRead | sys::kProtWrite, sys::kMapShared, fd));
+    auto* base =
+        static_cast<char*>(sys::map(wire::kSegmentBytes, sys::kProtRead | sys::kProtWrite, sys::kMapShared, fd));
     sys::call(sys::kClose, fd);
     if (base == nullptr) {
         count_loss(0, wire::LossPlace::map, 12);
@@ -173,8 +172,7 @@ wire::Slot* segment(Recorder* r, std::size_t number) {
     if (known == nullptr) {
         wire::Slot* made = create_segment(r, number);
         wire::Slot* const put = made == nullptr ? kUnavailable : made;
-        if (__atomic_compare_exchange_n(&r->segments[number], &known, put, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE)) {
+        if (__atomic_compare_exchange_n(&r->segments[number], &known, put, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
             return made;
         }
         if (made != nullptr) {
@@ -282,8 +280,8 @@ std::uint64_t sys::now() {
 
 wire::Control* control() { return g_control; }
 
-// Only ever called on slow paths (a builder is made, a build begins, a message comes), so a thread may wait here for the
-// one that opens. A fork in between leaves the child a `g_opening` of its parent, which it sees by the pid.
+// Only ever called on slow paths (a builder is made, a build begins, a message comes), so a thread may wait here for
+// the one that opens. A fork in between leaves the child a `g_opening` of its parent, which it sees by the pid.
 Recorder* recorder() {
     const std::uint32_t pid = sys::pid();
     for (;;) {
@@ -358,8 +356,8 @@ std::uint32_t intern(Recorder* r, const char* name) {
         const std::size_t index = (wanted + probe) % kNames;
         Name* entry = &r->names[index];
         std::uint64_t found = __atomic_load_n(&entry->hash, __ATOMIC_ACQUIRE);
-        if (found == 0 && __atomic_compare_exchange_n(&entry->hash, &found, wanted, false, __ATOMIC_ACQ_REL,
-                                                      __ATOMIC_ACQUIRE)) {
+        if (found == 0 &&
+            __atomic_compare_exchange_n(&entry->hash, &found, wanted, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
             found = wanted;
         }
         if (found != wanted) {

@@ -25,9 +25,9 @@ struct Name {
 // What a process records into. Lives in an anonymous mapping for as long as the process does.
 struct Recorder {
     std::uint32_t pid;
-    std::uint32_t builds;   // builds begun
-    std::uint32_t active;   // builds running now
-    Monitor* latest; // the monitor of the latest build
+    std::uint32_t builds; // builds begun
+    std::uint32_t active; // builds running now
+    Monitor* latest;      // the monitor of the latest build
     std::uint64_t registered;
     std::uint64_t seed;
     std::uint64_t next; // slots reserved

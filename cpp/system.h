@@ -57,9 +57,7 @@ inline void* map(std::size_t bytes, long protection, long flags, long fd) {
     return failed(result) ? nullptr : reinterpret_cast<void*>(result);
 }
 
-inline void unmap(void* at, std::size_t bytes) {
-    call(kMunmap, reinterpret_cast<long>(at), static_cast<long>(bytes));
-}
+inline void unmap(void* at, std::size_t bytes) { call(kMunmap, reinterpret_cast<long>(at), static_cast<long>(bytes)); }
 
 inline void* anonymous(std::size_t bytes) {
     return map(bytes, kProtRead | kProtWrite, kMapPrivate | kMapAnonymous, -1);

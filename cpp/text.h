@@ -1,10 +1,10 @@
 // Strings without a C library.
 #pragma once
 
+#include <emmintrin.h>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <emmintrin.h>
 
 namespace stuckproof {
 

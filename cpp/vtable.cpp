@@ -47,8 +47,8 @@ const VtableCopy* copy_of(const void* const* original, std::size_t at_least, IsS
     for (VtableCopy*& place : g_copies) {
         VtableCopy* known = __atomic_load_n(&place, __ATOMIC_ACQUIRE);
         if (known == nullptr) {
-            VtableCopy* fresh = make_copy(original, at_least, is_slot, slot_context, replacements, replacement_count,
-                                          context);
+            VtableCopy* fresh =
+                make_copy(original, at_least, is_slot, slot_context, replacements, replacement_count, context);
             if (fresh == nullptr) {
                 return nullptr;
             }

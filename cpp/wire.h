@@ -1,7 +1,8 @@
 // The wire: mapped files by which the attach library tells the runner what a builder does, and is told to stop it.
 //
 // One folder holds a control page (file "control", made by the runner) and, for every process that meets a builder, a
-// chain of segments (files "p<pid>-<registered>-<number>.seg", made by the attach library). src/wire reads the same format.
+// chain of segments (files "p<pid>-<registered>-<number>.seg", made by the attach library). src/wire reads the same
+// format.
 //
 //   control   4096 bytes. The runner writes the cancel word; the attach libraries count what they could not store.
 //   segment   a 4096-byte header, then slots of 64 bytes. Slots are reserved by one atomic addition a process, written,
@@ -16,7 +17,7 @@
 
 namespace stuckproof::wire {
 
-constexpr std::uint64_t kControlMagic = 0x314C525443535053ULL;  // "SPSCTRL1"
+constexpr std::uint64_t kControlMagic = 0x314C525443535053ULL; // "SPSCTRL1"
 constexpr std::uint64_t kSegmentMagic = 0x3147455353505053ULL; // "SPPSSEG1"
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint64_t kPage = 4096;
@@ -101,8 +102,8 @@ struct Slot {
 };
 static_assert(sizeof(Slot) == kSlotBytes);
 
-// The check of a slot: a fold of its other seven words and of the head's lower half. Not a signature; it tells a torn or
-// flipped slot from a whole one.
+// The check of a slot: a fold of its other seven words and of the head's lower half. Not a signature; it tells a torn
+// or flipped slot from a whole one.
 inline std::uint32_t check(std::uint32_t head, const std::uint64_t* words) {
     constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL;
     std::uint64_t even = head;

@@ -161,14 +161,16 @@ fn check_order(records: &[Record]) {
         let key = |name: &str| (record.process, record.build, record.tid, name.to_owned());
         match &record.body {
             Body::PhaseStart { name, .. } => {
-                assert!(open.insert(key(name), 0).is_none(), "{name} began twice")
+                assert!(open.insert(key(name), 0).is_none(), "{name} began twice");
             }
             Body::Step { name, step, .. } => {
                 let next = open.get_mut(&key(name)).expect("a step of an open phase");
                 assert_eq!(*step, *next);
                 *next += 1;
             }
-            Body::PhaseFinish { name } => assert!(open.remove(&key(name)).is_some(), "{name} was not open"),
+            Body::PhaseFinish { name } => {
+                assert!(open.remove(&key(name)).is_some(), "{name} was not open");
+            }
             _ => {}
         }
     }

@@ -6,13 +6,13 @@
 #include "../recorder.h"
 #include "../tests/fake_builder.h"
 
+#include <x86intrin.h>
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <vector>
-#include <x86intrin.h>
 
 namespace {
 
@@ -63,8 +63,7 @@ template <class Call> Spread measure(int calls, double rate, Call call) {
 int main(int argc, char** argv) {
     const int calls = argc > 1 ? std::atoi(argv[1]) : 200000;
     stuckproof::Recorder* recorder = stuckproof::recorder();
-    stuckproof::Library* library =
-        stuckproof::library_of(reinterpret_cast<const void*>(createInferBuilder_INTERNAL));
+    stuckproof::Library* library = stuckproof::library_of(reinterpret_cast<const void*>(createInferBuilder_INTERNAL));
     if (recorder == nullptr || library == nullptr || !stuckproof::make_monitor_table(library, nullptr)) {
         std::fprintf(stderr, "nothing to record into; set STUCKPROOF_WIRE\n");
         return 1;
@@ -81,7 +80,7 @@ int main(int argc, char** argv) {
     measure(20000, rate, one_step);
     const Spread empty = measure(calls, rate, [] {});
     const Spread spread = measure(calls, rate, one_step);
-    std::printf("{\"calls\": %d, \"median\": %.1f, \"p99\": %.1f, \"p999\": %.1f, \"worst\": %.1f, \"timer\": %.1f}\n", calls,
-                spread.median, spread.p99, spread.p999, spread.worst, empty.median);
+    std::printf("{\"calls\": %d, \"median\": %.1f, \"p99\": %.1f, \"p999\": %.1f, \"worst\": %.1f, \"timer\": %.1f}\n",
+                calls, spread.median, spread.p99, spread.p999, spread.worst, empty.median);
     return 0;
 }

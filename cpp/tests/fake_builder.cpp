@@ -151,7 +151,7 @@ void fake_destroy(void* object) { // leaks its implementation's destructor on pu
 void* fake_build(void* builder, void* config) {
     void* implementation = static_cast<Object*>(builder)->implementation;
     return call<void* (*)(void*, void*, void*)>(implementation, layout().build_serialized)(implementation, nullptr,
-                                                                                          config);
+                                                                                           config);
 }
 
 std::int32_t getInferLibMajorVersion() { return 1; }

@@ -1,5 +1,5 @@
-// A stand-in for a builder library, for the sanitizers: raw objects with the shape of TensorRT-RTX 1.7, whose build calls
-// back from several threads. It proves the attach library's memory and thread safety, not the layouts.
+// A stand-in for a builder library, for the sanitizers: raw objects with the shape of TensorRT-RTX 1.7, whose build
+// calls back from several threads. It proves the attach library's memory and thread safety, not the layouts.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Compares cpp/layouts.h with the official headers it is compiled against: -DFLAVOUR=rtx|tensorrt -DMAJOR=n -DMINOR=n.
 //
-// In the Itanium C++ ABI a pointer to a virtual member function is one plus its offset in the table, and a virtual table
-// can be read from an object: both say which slot a method has, without any library.
+// In the Itanium C++ ABI a pointer to a virtual member function is one plus its offset in the table, and a virtual
+// table can be read from an object: both say which slot a method has, without any library.
 #include "../layouts.h"
 
 #include <NvInfer.h>
@@ -34,8 +34,8 @@ void expect(const char* what, int in_table, int in_headers) {
 }
 
 // The slot of a method that a version may lack: kNone where it does.
-#define OPTIONAL_SLOT(NAME)                                                                                            \
-    template <class T> auto slot_of_##NAME(int) -> decltype(slot(&T::NAME)) { return slot(&T::NAME); }                 \
+#define OPTIONAL_SLOT(NAME)                                                                            \
+    template <class T> auto slot_of_##NAME(int) -> decltype(slot(&T::NAME)) { return slot(&T::NAME); } \
     template <class T> int slot_of_##NAME(...) { return stuckproof::kNone; }
 OPTIONAL_SLOT(buildEngineWithConfig)
 OPTIONAL_SLOT(buildSerializedNetworkToStream)

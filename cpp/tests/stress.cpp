@@ -6,13 +6,13 @@
 #include "../builder.h"
 #include "fake_builder.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <sys/wait.h>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -32,7 +32,6 @@ struct Logger {
     }
     std::atomic<int> heard{0};
 };
-
 
 void build_many(Logger& logger, void* shared_config, int builds) {
     for (int i = 0; i < builds; ++i) {

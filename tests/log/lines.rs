@@ -5,6 +5,7 @@ use crate::names::{cases, text};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use serde_json::Value;
 use std::io::{BufReader, Cursor, Read, Write};
 use stuckproof::clock::{Anchor, Mono};
 use stuckproof::event::{
@@ -276,6 +277,30 @@ proptest! {
             slow.push(b'\n');
         }
         prop_assert_eq!(String::from_utf8(slow), String::from_utf8(bytes));
+    }
+
+    #[test]
+    fn every_line_has_the_fields_of_its_schema(events in events()) {
+        let (lines, _, _) = read_all(&encoded(&events));
+        let schema = stuckproof::evidence::schema();
+        let kinds = schema["$defs"]["event"]["oneOf"].as_array().expect("a list of kinds");
+        for line in lines {
+            let json = line.to_json().expect("a line is JSON");
+            let json: serde_json::Map<String, Value> = serde_json::from_slice(&json).expect("an object");
+            let kind = kinds.iter().find(|kind| kind["properties"]["event"]["const"] == json["event"]);
+            let kind = kind.expect("every kind is in the schema");
+            prop_assert_eq!(&kind["additionalProperties"], &Value::Bool(false));
+            for key in json.keys() {
+                prop_assert!(kind["properties"].get(key).is_some(), "{key} of {}", json["event"]);
+            }
+            for key in kind["required"].as_array().expect("a list").iter().filter_map(Value::as_str) {
+                prop_assert!(json.contains_key(key), "{key} of {}", json["event"]);
+            }
+            let optional = |key: &&String| key.as_str() == "unknownParent";
+            let properties = kind["properties"].as_object().expect("an object").keys();
+            let required = kind["required"].as_array().map_or(0, Vec::len);
+            prop_assert_eq!(properties.filter(|key| !optional(key)).count(), required, "all others are required");
+        }
     }
 
     #[test]
