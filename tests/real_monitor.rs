@@ -71,9 +71,8 @@ fn interrupted(wrapped: &[String]) -> (i32, String, Bundle) {
     let job = start(Place::new(), &[], wrapped);
     let bundle = job.place().bundle();
     common::wait_for("the long step", || {
-        let begun =
-            |e: &serde_json::Value| e["event"] == "phaseStarted" && e["name"] == "Determining refit engines";
-        Bundle::events_so_far(&bundle).iter().any(begun).then_some(())
+        let begun = ["\"phaseStarted\"", "\"Determining refit engines\""];
+        (!Bundle::lines_so_far(&bundle, &begun).is_empty()).then_some(())
     });
     job.signal(Signal::INT);
     let ended = job.end();
