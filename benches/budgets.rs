@@ -72,7 +72,7 @@ fn callback(scratch: &Path) -> Vec<Line> {
     let mut compile = Command::new("g++");
     compile.args(["-std=c++17", "-O2", "-fno-exceptions", "-pthread", "cpp/benches/callback.cpp"]);
     compile.args(
-        ["recorder", "elf", "library", "vtable", "monitor", "logger", "builder"]
+        ["recorder", "elf", "library", "vtable", "monitor", "logger", "facts", "builder"]
             .map(|name| format!("cpp/{name}.cpp")),
     );
     compile.arg(&library).arg(format!("-Wl,-rpath,{}", folder.display())).arg("-o").arg(&program);

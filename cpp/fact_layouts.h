@@ -1,7 +1,8 @@
 // Which slots tell what a builder is about to build: its configuration, its network and its profiles.
 //
 // Read from the same sources as layouts.h, and checked with it. A slot that a version lacks is kNone. getTimingCache is
-// kNone for TensorRT-RTX, where asking for it makes the library look for a GPU.
+// kNone for TensorRT-RTX, where asking for it makes the library look for a GPU, and getHardwareCompatibilityLevel is,
+// where asking puts a warning into the log of the user.
 #pragma once
 
 #include "layouts.h"
@@ -149,7 +150,7 @@ constexpr FactLayout kFactLayouts[] = {
      3,
      4,
      7,
-     {7, 3, 5, 24, 26, 28, 37, 39, 44, 48, 50, 52, 54, 56, kNone, 19, 17},
+     {7, 3, 5, 24, 26, 28, 37, kNone, 44, 48, 50, 52, 54, 56, kNone, 19, 17},
      33,
      kNone,
      58,
@@ -162,7 +163,7 @@ constexpr FactLayout kFactLayouts[] = {
      5,
      7,
      5,
-     {7, 3, 5, 24, 26, 28, 37, 39, 44, 48, 50, 52, 54, 56, kNone, 19, 17},
+     {7, 3, 5, 24, 26, 28, 37, kNone, 44, 48, 50, 52, 54, 56, kNone, 19, 17},
      33,
      kNone,
      58,

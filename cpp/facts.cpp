@@ -192,7 +192,7 @@ class Asking {
             pairs_.add(" ").add(name(impl)).end();
         }
         if (all > kMaxTensors) {
-            add_pair(pairs_, "tensorsNotTold", all - kMaxTensors);
+            add_pair(pairs_, "notTold", all - kMaxTensors);
         }
     }
 

@@ -115,7 +115,7 @@ impl Stress {
         let shared = ["-fPIC", "-shared", "cpp/tests/fake_builder.cpp", "-o", &library];
         compile(&[&common[..], &shared[..]].concat());
         let (search, program) = (format!("-Wl,-rpath,{at}"), format!("{at}/stress"));
-        let sources = ["recorder", "elf", "library", "vtable", "monitor", "logger", "builder"]
+        let sources = ["recorder", "elf", "library", "vtable", "monitor", "logger", "facts", "builder"]
             .map(|name| format!("cpp/{name}.cpp"));
         let mut arguments = common.to_vec();
         arguments.push("cpp/tests/stress.cpp");

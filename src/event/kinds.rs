@@ -3,6 +3,7 @@
 use crate::clock::Mono;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The cancellation state of the job at an event's own time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +39,8 @@ pub enum EventKind {
     AttachRefused(AttachRefused),
     /// A build method was entered.
     BuildStarted(BuildStarted),
+    /// What a build was about to build.
+    BuildDescribed(BuildDescribed),
     /// A phase began.
     PhaseStarted(PhaseStarted),
     /// A step of a phase was completed.
@@ -159,6 +162,71 @@ pub struct BuildStarted {
     pub method: String,
     /// Whether the application's own monitor is chained.
     pub chained: bool,
+}
+
+/// Fields of `buildDescribed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BuildDescribed {
+    /// The build.
+    pub build: u32,
+    /// What the builder said.
+    pub facts: BuildFacts,
+}
+
+/// What a builder said of its configuration, its network and its profiles at the start of a build.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BuildFacts {
+    /// The configuration's numbers by name: `flags`, `optimizationLevel`, `tacticSources` …, as `TensorRT` numbers them.
+    /// A name that the version does not have is absent.
+    pub config: BTreeMap<String, i64>,
+    /// The compute capabilities that the engine is made for, as `TensorRT` numbers them; empty where none was set.
+    pub compute_capabilities: Vec<i64>,
+    /// Whether a timing cache was attached; null where the library has none.
+    pub timing_cache_attached: Option<bool>,
+    /// The flags that the network was created with.
+    pub network_flags: i64,
+    /// Layers in the network.
+    pub layers: i64,
+    /// Layers of each kind, by `TensorRT`'s number of the kind.
+    pub layer_kinds: BTreeMap<String, u32>,
+    /// The network's inputs in order.
+    pub inputs: Vec<Tensor>,
+    /// The network's outputs in order.
+    pub outputs: Vec<Tensor>,
+    /// The shapes of each profile's inputs.
+    pub profiles: Vec<ProfileShape>,
+    /// Whether something did not fit and is missing here.
+    pub incomplete: bool,
+}
+
+/// An input or output of a network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Tensor {
+    /// Its name.
+    pub name: String,
+    /// Its type, as `TensorRT` numbers it: 0 float, 1 half, 2 int8, 3 int32 …
+    pub data_type: i64,
+    /// Its extents, `1x3x-1x640`; -1 is dynamic, empty is a scalar.
+    pub shape: String,
+}
+
+/// The shapes of one input in one profile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProfileShape {
+    /// The profile, from 0.
+    pub profile: u32,
+    /// The input's name.
+    pub input: String,
+    /// The smallest shape; empty where the profile has none.
+    pub min: String,
+    /// The shape to optimise for.
+    pub opt: String,
+    /// The largest shape.
+    pub max: String,
 }
 
 /// Fields of `phaseStarted`.

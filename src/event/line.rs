@@ -1,7 +1,7 @@
 //! One line of the log as serde sees it. The writer has its own, faster way to the same bytes.
 
 use super::kinds::{
-    ApplicationDeclined, AttachRefused, BuildReturned, BuildStarted, CancelAcknowledged, CancelRequested,
+    ApplicationDeclined, AttachRefused, BuildDescribed, BuildReturned, BuildStarted, CancelAcknowledged, CancelRequested,
     CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost, JobEnded, JobStarted,
     LadderRung, LibraryAttached, Message, PhaseAborted, PhaseFinished, PhaseStarted, StepCompleted,
 };
@@ -94,6 +94,7 @@ kinds! {
     LibraryAttached = "libraryAttached" job,
     AttachRefused = "attachRefused" job,
     BuildStarted = "buildStarted" build,
+    BuildDescribed = "buildDescribed" build,
     PhaseStarted = "phaseStarted" build,
     StepCompleted = "stepCompleted" build,
     PhaseFinished = "phaseFinished" build,

@@ -5,6 +5,7 @@
 //! that a truncated or hostile file can never raise SIGBUS here and no `unsafe` is needed.
 
 mod control;
+mod facts;
 mod layout;
 mod reader;
 mod record;

@@ -1,6 +1,7 @@
 //! Reading the segments of every process, as they grow and after their writers are gone.
 
 use super::WireError;
+use super::facts;
 use super::layout::{
     Found, PAGE, SEGMENT_MAGIC, SLOT, SLOTS_PER_SEGMENT, Slot, TEXT_PER_SLOT, VERSION, kind, word,
 };
@@ -257,6 +258,7 @@ impl Chain {
             kind::LIBRARY => Body::Library(library(&text?)),
             kind::REFUSED => Body::Refused { reason: text? },
             kind::BUILD_START => Body::BuildStart { method: method(slot.a())?, chained: slot.flags & 1 != 0 },
+            kind::BUILD_FACTS => Body::BuildFacts(Box::new(facts::decode(&text?, slot.flags & 1 != 0))),
             kind::PHASE_START => Body::PhaseStart {
                 name: self.name(slot.name()),
                 parent: (slot.parent() != 0).then(|| self.name(slot.parent())),
