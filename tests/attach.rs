@@ -57,7 +57,8 @@ fn layouts_agree_with_the_official_headers() {
         let output = Command::new(&program).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{set}: {said}");
-        assert!(said.contains("15 checked, 0 faults"), "{set}: {said}");
+        let checked: u32 = said.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a count");
+        assert!(checked >= 45 && said.contains(" 0 faults"), "{set}: {said}");
     }
 }
 
