@@ -58,8 +58,14 @@ pub enum EventKind {
     CancelAcknowledged(CancelAcknowledged),
     /// A rung of the ladder was climbed.
     LadderRung(LadderRung),
+    /// The job was stopped by job control.
+    JobPaused(JobPaused),
+    /// The job goes on after a pause.
+    JobResumed(JobResumed),
     /// The command's process ended.
     CommandExited(CommandExited),
+    /// A process of the job was still there after the command's end.
+    LeftoverFound(LeftoverFound),
     /// Records that the wire lost or could not decode.
     EvidenceLost(EvidenceLost),
     /// The last line.
@@ -411,6 +417,36 @@ pub struct CommandExited {
     /// How many processes the kernel's OOM killer ended in the command's memory cgroup while it ran, or null where that
     /// count cannot be read.
     pub oom_kills: Option<u64>,
+}
+
+/// Fields of `jobPaused`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobPaused {
+    /// What paused it: the signal's name, for example `SIGTSTP`.
+    pub by: String,
+}
+
+/// Fields of `jobResumed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobResumed {
+    /// How long the pause was, nanoseconds; the deadline and the grace do not count it.
+    pub paused_ns: u64,
+}
+
+/// Fields of `leftoverFound`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LeftoverFound {
+    /// The process.
+    pub pid: u32,
+    /// Its name, as the kernel tells it.
+    pub name: String,
+    /// Its session: that of the job, or one that it made for itself.
+    pub session: u32,
+    /// What became of it: `left` or `killed`.
+    pub action: String,
 }
 
 /// Fields of `evidenceLost`.

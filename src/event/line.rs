@@ -2,8 +2,9 @@
 
 use super::kinds::{
     ApplicationDeclined, AttachRefused, BuildReturned, BuildStarted, CancelAcknowledged, CancelRequested,
-    CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost, JobEnded, JobStarted,
-    LadderRung, LibraryAttached, Message, PhaseAborted, PhaseFinished, PhaseStarted, StepCompleted,
+    CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost, JobEnded, JobPaused,
+    JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Message, PhaseAborted, PhaseFinished,
+    PhaseStarted, StepCompleted,
 };
 use super::text::plain;
 use crate::clock::Mono;
@@ -104,7 +105,10 @@ kinds! {
     CancelRequested = "cancelRequested" job,
     CancelAcknowledged = "cancelAcknowledged" build,
     LadderRung = "ladderRung" job,
+    JobPaused = "jobPaused" job,
+    JobResumed = "jobResumed" job,
     CommandExited = "commandExited" job,
+    LeftoverFound = "leftoverFound" job,
     EvidenceLost = "evidenceLost" job,
     JobEnded = "jobEnded" job,
 }
