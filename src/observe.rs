@@ -9,8 +9,9 @@
 
 use crate::clock::Mono;
 use crate::event::{
-    ApplicationDeclined, AttachRefused, BuildDescribed, BuildReturned, BuildStarted, CancelAcknowledged, Event, EventKind,
-    LibraryAttached, Message, OpenPhase, PhaseAborted, PhaseFinished, PhaseStarted, StepCompleted,
+    ApplicationDeclined, AttachRefused, BuildDescribed, BuildReturned, BuildStarted, CancelAcknowledged,
+    Event, EventKind, LibraryAttached, Message, OpenPhase, PhaseAborted, PhaseFinished, PhaseStarted,
+    StepCompleted,
 };
 use crate::wire::{Body, LibraryFacts, Method, ProcessKey, Record, Severity};
 use std::collections::BTreeMap;

@@ -61,8 +61,16 @@ pub enum EventKind {
     CancelAcknowledged(CancelAcknowledged),
     /// A rung of the ladder was climbed.
     LadderRung(LadderRung),
+    /// The job was stopped by job control.
+    JobPaused(JobPaused),
+    /// The job goes on after a pause.
+    JobResumed(JobResumed),
     /// The command's process ended.
     CommandExited(CommandExited),
+    /// A process of the job was still there after the command's end.
+    LeftoverFound(LeftoverFound),
+    /// Records whose process was ended while it wrote them.
+    RecordsUnfinished(RecordsUnfinished),
     /// Records that the wire lost or could not decode.
     EvidenceLost(EvidenceLost),
     /// The last line.
@@ -481,11 +489,52 @@ pub struct CommandExited {
     pub oom_kills: Option<u64>,
 }
 
+/// Fields of `jobPaused`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobPaused {
+    /// What paused it: the signal's name, for example `SIGTSTP`.
+    pub by: String,
+}
+
+/// Fields of `jobResumed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobResumed {
+    /// How long the pause was, nanoseconds; the deadline and the grace do not count it.
+    pub paused_ns: u64,
+}
+
+/// Fields of `leftoverFound`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LeftoverFound {
+    /// The process.
+    pub pid: u32,
+    /// Its name, as the kernel tells it.
+    pub name: String,
+    /// Its session: that of the job, or one that it made for itself.
+    pub session: u32,
+    /// What became of it: `left` or `killed`.
+    pub action: String,
+}
+
+/// Fields of `recordsUnfinished`.
+///
+/// Nothing is lost by them: a callback returns only after its record is whole, so these are of callbacks that never
+/// returned to the builder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordsUnfinished {
+    /// How many, at least.
+    pub records: u64,
+}
+
 /// Fields of `evidenceLost`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvidenceLost {
-    /// Records that the attach library could not store, or that were torn.
+    /// Records that the attach library could not store, or that were damaged.
     pub records: u64,
     /// What happened, for a person.
     pub reason: String,

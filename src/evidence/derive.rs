@@ -2,14 +2,14 @@
 //! errors and requests only.
 
 use super::model::{
-    Build, Command, Counts, ErrorLine, Evidence, JobState, Loss, MessageCounts, Refusal, Request, Rung,
-    SilenceFacts, Times,
+    Build, Command, Counts, ErrorLine, Evidence, JobState, Loss, MessageCounts, Pause, Refusal, Request,
+    Rung, SilenceFacts, Times,
 };
 use super::{Bundle, EVENTS, EvidenceError, Phases, summary};
 use crate::clock::{Anchor, Mono, round_ms};
 use crate::event::{
     BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, Event, EventKind, JobEnded,
-    JobStarted, LadderRung, LibraryAttached, LogFault, LogReader, Message, Tree,
+    JobStarted, LadderRung, LeftoverFound, LibraryAttached, LogFault, LogReader, Message, Tree,
 };
 use crate::verdict::{BuildVerdict, Judge, Verdict};
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ struct Gathered {
     requests: Vec<(Mono, CancelRequested)>,
     acknowledged: BTreeMap<u32, (Mono, CancelAcknowledged)>,
     rungs: Vec<(Mono, LadderRung)>,
+    pauses: Vec<Pause>,
+    leftovers: Vec<LeftoverFound>,
     lost: Vec<Loss>,
     counts: Counts,
     last: Mono,
@@ -94,6 +96,8 @@ impl Gathered {
             requests: Vec::new(),
             acknowledged: BTreeMap::new(),
             rungs: Vec::new(),
+            pauses: Vec::new(),
+            leftovers: Vec::new(),
             lost: Vec::new(),
             counts: Counts { events: 1, ..Counts::default() },
         }
@@ -128,6 +132,19 @@ impl Gathered {
                 self.acknowledged.entry(ack.build).or_insert((at, ack.clone()));
             }
             EventKind::LadderRung(rung) => self.rungs.push((at, rung.clone())),
+            EventKind::JobPaused(paused) => self.pauses.push(Pause {
+                by: paused.by.clone(),
+                at: self.wall(at),
+                t_ns: at.0,
+                paused_ms: None,
+            }),
+            EventKind::JobResumed(resumed) => {
+                if let Some(pause) = self.pauses.last_mut() {
+                    pause.paused_ms.get_or_insert(round_ms(resumed.paused_ns));
+                }
+            }
+            EventKind::LeftoverFound(leftover) => self.leftovers.push(leftover.clone()),
+            EventKind::RecordsUnfinished(unfinished) => self.counts.unfinished_records += unfinished.records,
             EventKind::EvidenceLost(lost) => {
                 self.lost.push(Loss {
                     records: lost.records,
@@ -163,6 +180,8 @@ impl Gathered {
             errors: self.errors(None),
             requests: self.requests(&verdict),
             ladder: self.ladder(),
+            pauses: self.pauses.clone(),
+            leftovers: self.leftovers.clone(),
             times: self.times(),
             lost: self.lost.clone(),
             counts: self.counts,

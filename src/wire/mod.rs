@@ -13,7 +13,7 @@ mod record;
 mod tests;
 
 pub use control::{Control, Losses};
-pub use reader::Reader;
+pub use reader::{Reader, Unread};
 pub use record::{Body, LibraryFacts, Method, ProcessKey, Record, Severity};
 
 use std::io;

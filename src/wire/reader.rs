@@ -25,6 +25,22 @@ pub struct Reader {
     buffer: Vec<u8>,
 }
 
+/// Records that were reserved and could not be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unread {
+    /// Runs of slots that were never committed: the process was ended while it wrote. Their callbacks never returned.
+    pub unfinished: u64,
+    /// Records that were committed and do not fit their check, or have lost a piece: the file was damaged.
+    pub damaged: u64,
+}
+
+impl std::ops::AddAssign for Unread {
+    fn add_assign(&mut self, other: Self) {
+        self.unfinished += other.unfinished;
+        self.damaged += other.damaged;
+    }
+}
+
 /// One process's chain of segments.
 #[derive(Debug, Default)]
 struct Chain {
@@ -62,28 +78,28 @@ impl Reader {
 
     /// Appends what is left after all writers are gone, skipping slots that were reserved and never committed.
     ///
-    /// Returns how many records were torn.
+    /// Returns what could not be read.
     ///
     /// # Errors
     /// As [`Reader::poll`].
-    pub fn finish(&mut self, out: &mut Vec<Record>) -> Result<u64, WireError> {
+    pub fn finish(&mut self, out: &mut Vec<Record>) -> Result<Unread, WireError> {
         self.read(out, Writers::Gone)
     }
 
-    fn read(&mut self, out: &mut Vec<Record>, writers: Writers) -> Result<u64, WireError> {
+    fn read(&mut self, out: &mut Vec<Record>, writers: Writers) -> Result<Unread, WireError> {
         self.discover()?;
         let start = out.len();
-        let mut torn = 0;
+        let mut unread = Unread::default();
         let mut busy = 0;
         for (key, chain) in &mut self.chains {
             let before = out.len();
-            torn += chain.read(&self.dir, *key, &mut self.buffer, writers, out)?;
+            unread += chain.read(&self.dir, *key, &mut self.buffer, writers, out)?;
             busy += usize::from(out.len() > before);
         }
         if busy > 1 {
             merge_by_time(&mut out[start..]);
         }
-        Ok(torn)
+        Ok(unread)
     }
 
     /// Learns of processes whose first segment has appeared.
@@ -124,17 +140,17 @@ impl Chain {
         buffer: &mut [u8],
         writers: Writers,
         out: &mut Vec<Record>,
-    ) -> Result<u64, WireError> {
-        let mut torn = 0;
+    ) -> Result<Unread, WireError> {
+        let mut unread = Unread::default();
         loop {
             let filled = self.fill(dir, key, buffer)?;
             let step = self.decode(key, &buffer[..filled * SLOT], writers, out);
-            torn += step.torn;
+            unread += step.unread;
             self.next += step.consumed as u64;
             // A segment that could not be made ends the chain, unless a later one is there.
             let stuck = step.consumed == 0;
             if stuck && !(writers == Writers::Gone && self.skip_missing_segment(dir, key)) {
-                return Ok(torn);
+                return Ok(unread);
             }
         }
     }
@@ -192,19 +208,19 @@ impl Chain {
                     continue;
                 }
                 Found::Torn => {
-                    step.torn += 1;
+                    step.unread.damaged += 1;
                     step.consumed += 1;
                     continue;
                 }
                 Found::Whole(slot) => slot,
             };
-            // Empty slots are a torn record only if something was committed after them; else they are the unused end.
-            step.torn += u64::from(std::mem::take(&mut self.in_hole));
+            // Empty slots are an unfinished record only if something was committed after them; else they are the unused end.
+            step.unread.unfinished += u64::from(std::mem::take(&mut self.in_hole));
             let span = usize::from(slot.span.max(1));
             if at + span > count {
                 // The text goes on past this batch: let the next one begin here, unless there is no more to come.
                 if at == 0 && writers == Writers::Gone {
-                    step.torn += 1;
+                    step.unread.damaged += 1;
                     step.consumed += 1;
                 }
                 return step;
@@ -235,7 +251,7 @@ impl Chain {
                 body,
             }),
             Some(Decoded::Internal) => {}
-            None => step.torn += 1,
+            None => step.unread.damaged += 1,
         }
     }
 
@@ -287,7 +303,7 @@ impl Chain {
 #[derive(Default)]
 struct Step {
     consumed: usize,
-    torn: u64,
+    unread: Unread,
 }
 
 /// What a slot means.
