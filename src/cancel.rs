@@ -122,9 +122,13 @@ impl Cancellation {
 
     /// Stamps and decides a request, writes the cancel word if it is the first, and tells the main loop.
     pub fn request(&self, ask: Ask) -> Request {
+        self.request_by(Mono::now, ask)
+    }
+
+    fn request_by(&self, clock: impl FnOnce() -> Mono, ask: Ask) -> Request {
         let mut state = self.lock();
         // Stamped inside, so that the numbers and the stamps have one order.
-        let at = Mono::now();
+        let at = clock();
         let answer = self.decide(&mut state, &ask, at);
         let mut request = Request { number: state.requests, at, ask, answer, word_lost: None };
         match answer {
@@ -208,15 +212,25 @@ mod tests {
 
     #[test]
     fn a_second_interrupt_kills_at_a_terminal_only_and_not_within_the_same_keypress() {
+        let pressed = |state: &Cancellation, ms: u64| {
+            state.request_by(|| Mono(ms * 1_000_000), ask(Via::Interrupt)).answer
+        };
         let (terminal, ..) = state(true);
-        assert_eq!(terminal.request(ask(Via::Interrupt)).answer, Answer::Accepted);
-        assert_eq!(terminal.request(ask(Via::Interrupt)).answer, Answer::Recorded);
-        std::thread::sleep(SAME_INTERRUPT);
-        assert_eq!(terminal.request(ask(Via::Interrupt)).answer, Answer::Kill);
+        assert_eq!(pressed(&terminal, 1_000), Answer::Accepted);
+        assert_eq!(pressed(&terminal, 1_099), Answer::Recorded);
+        assert_eq!(pressed(&terminal, 1_100), Answer::Kill);
         let (ci, ..) = state(false);
-        assert_eq!(ci.request(ask(Via::Interrupt)).answer, Answer::Accepted);
-        std::thread::sleep(SAME_INTERRUPT);
-        assert_eq!(ci.request(ask(Via::Interrupt)).answer, Answer::Recorded);
+        assert_eq!(pressed(&ci, 1_000), Answer::Accepted);
+        assert_eq!(pressed(&ci, 9_000), Answer::Recorded);
+    }
+
+    #[test]
+    fn an_interrupt_after_another_kind_of_request_is_a_persons_first() {
+        let (terminal, ..) = state(true);
+        let at = |ms: u64, via| terminal.request_by(|| Mono(ms * 1_000_000), ask(via)).answer;
+        assert_eq!(at(1_000, Via::Deadline), Answer::Accepted);
+        assert_eq!(at(5_000, Via::Interrupt), Answer::Recorded);
+        assert_eq!(at(6_000, Via::Interrupt), Answer::Kill);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A name is published by `rename` after its bytes are on disk, and the folder is synced after it, so that a reader
 //! (or a machine that comes up again) sees the old file or the new one and never a part.
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -56,14 +56,7 @@ fn hint(error: &io::Error) -> &'static str {
     }
 }
 
-/// Writes one file whole: temporary name in the same folder, sync, rename, sync of the folder.
-pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FsError> {
-    let folder = path.parent().unwrap_or_else(|| Path::new("."));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    write_all_atomic(folder, &[(&name, bytes)])
-}
-
-/// Writes several files of one folder, each whole, with one sync of the folder for all of them.
+/// Writes several files of one folder, each whole (temporary name, sync, rename), with one sync of the folder for all.
 pub fn write_all_atomic(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), FsError> {
     for (name, bytes) in files {
         write_temporary(&temporary(folder, name), bytes)?;
@@ -92,7 +85,7 @@ fn write_temporary(path: &Path, bytes: &[u8]) -> Result<(), FsError> {
 }
 
 /// Puts a folder's names on disk.
-pub fn sync_folder(folder: &Path) -> Result<(), FsError> {
+fn sync_folder(folder: &Path) -> Result<(), FsError> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let opened = File::open(folder).map_err(|e| FsError::new("open", folder, e))?;
     match opened.sync_all() {
@@ -188,13 +181,6 @@ impl Lock {
     }
 }
 
-/// Whether this process may create names in a folder, by the kernel's own judgement.
-#[must_use]
-pub fn writable(folder: &Path) -> bool {
-    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-    rustix::fs::accessat(rustix::fs::CWD, folder, access, AtFlags::EACCESS).is_ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,8 +189,8 @@ mod tests {
     fn a_file_is_replaced_whole_and_leaves_no_leftover() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("summary.json");
-        write_atomic(&path, b"old").unwrap();
-        write_atomic(&path, b"new").unwrap();
+        write_all_atomic(folder.path(), &[("summary.json", b"old")]).unwrap();
+        write_all_atomic(folder.path(), &[("summary.json", b"new")]).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }

@@ -127,10 +127,13 @@ fn wire_place(bundle: &Path, job: &str) -> Result<(PathBuf, String), FsError> {
 }
 
 fn unmappable(folder: &Path) -> Option<&'static str> {
-    let kind = rustix::fs::statfs(folder).ok()?.f_type;
+    kind_without_mappings(rustix::fs::statfs(folder).ok()?.f_type as u64)
+}
+
+fn kind_without_mappings(number: u64) -> Option<&'static str> {
     // The number has 32 bits; some architectures hand it over sign-extended.
-    let kind = (kind as u64) & 0xFFFF_FFFF;
-    NO_SHARED_MAPPINGS.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
+    let number = number & 0xFFFF_FFFF;
+    NO_SHARED_MAPPINGS.iter().find(|(kind, _)| *kind == number).map(|(_, name)| *name)
 }
 
 /// A name for a job, unique on the host: the time, the runner's process and a random end, of `0-9a-z-` only.
@@ -164,6 +167,14 @@ mod tests {
         assert!(matches!(Bundle::create(Some(&file), "j"), Err(BundleError::Exists(_))));
         assert!(matches!(Bundle::create(Some(&file.join("x")), "j"), Err(BundleError::Folder(_))));
         assert_eq!(fs::read(&file).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn file_systems_that_cannot_map_are_known() {
+        assert_eq!(kind_without_mappings(0x6969), Some("NFS"));
+        assert_eq!(kind_without_mappings(0xFFFF_FFFF_FF53_4D42), Some("CIFS"));
+        let (ext4, tmpfs, overlay) = (0xEF53, 0x0102_1994, 0x794C_7630);
+        assert!([ext4, tmpfs, overlay].into_iter().all(|kind| kind_without_mappings(kind).is_none()));
     }
 
     #[test]

@@ -8,8 +8,8 @@ use crate::clock::Mono;
 use std::time::Duration;
 
 /// How long processes that the command left behind may take to leave by themselves. Helpers of a runtime end a few
-/// milliseconds after the process that they serve; that is no leftover.
-const SETTLE: Duration = Duration::from_millis(250);
+/// milliseconds after the process that they serve, on a busy machine a few more; they are no leftovers.
+const SETTLE: Duration = Duration::from_secs(1);
 /// From SIGTERM to SIGKILL for processes that outlived their command when nobody had asked for a stop.
 const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 /// How long to wait for processes that got SIGKILL and whose command has ended. One that a driver holds, or that we may
@@ -188,7 +188,7 @@ mod tests {
     fn leftovers_get_a_moment_then_a_word_then_the_end() {
         let mut l = ladder(Some(60));
         l.leave_behind(Mono(0));
-        assert_eq!(l.due(Mono(S / 5), true), None);
+        assert_eq!(l.due(Mono(S / 2), true), None);
         assert_eq!(l.due(Mono(S), true).map(|c| c.rung), Some(Rung::Terminate));
         assert_eq!(l.due(Mono(2 * S), true).map(|c| c.rung), Some(Rung::Kill));
     }

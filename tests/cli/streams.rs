@@ -33,7 +33,7 @@ fn a_common_stream_keeps_the_order() {
     let mut command = place.run(&[], script);
     command.stdout(out.try_clone().unwrap()).stderr(out);
     finish(command.spawn().unwrap()).assert_code(0);
-    let expected: String = (1..=200).map(|i| format!("out {i}\nerr {i}\n")).collect();
+    let expected: String = (1..=200).flat_map(|i| [format!("out {i}\n"), format!("err {i}\n")]).collect();
     let both = fs::read_to_string(place.path("both")).unwrap();
     assert!(both.starts_with(&expected));
     assert!(both[expected.len()..].lines().all(|l| l.starts_with("stuckproof: ")), "ours comes last");

@@ -47,13 +47,16 @@ impl Screen {
 
     /// Runs `stuckproof run OPTIONS -- sh -c SCRIPT` as the foreground program of this terminal.
     fn run(&self, place: &Place, options: &[&str], script: &str) -> Child {
+        self.start(place, &[options, &["--", "sh", "-c", script]].concat())
+    }
+
+    fn start(&self, place: &Place, arguments: &[&str]) -> Child {
         let mut command = Command::new(STUCKPROOF);
         place.furnish(&mut command);
         let side = || Stdio::from(self.side.try_clone().unwrap());
         // The hidden verb makes a session with this terminal, as a login would.
         command.args(["__exec", "--terminal", "--", STUCKPROOF, "run", "--bundle", "bundle"]);
-        command.args(options).args(["--", "sh", "-c", script]);
-        command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap()
+        command.args(arguments).stdin(side()).stdout(side()).stderr(side()).spawn().unwrap()
     }
 
     fn press(&mut self, keys: &[u8]) {
@@ -153,4 +156,17 @@ fn a_terminal_can_be_given_where_there_is_none() {
     let said = done.stdout();
     assert!(said.starts_with("24 80\r\n"), "{said}");
     assert!(said.ends_with("end\r\n"), "the end of our input is the end of its: {said}");
+}
+
+#[test]
+fn a_command_that_is_not_there_is_said_so_at_a_terminal_as_well() {
+    let (place, screen) = (Place::new(), Screen::new());
+    let mut child = screen.run(&place, &[], "exec no-such-command-anywhere");
+    assert_eq!(end_of(&mut child).code(), Some(127));
+
+    let (place, screen) = (Place::new(), Screen::new());
+    let mut child = screen.start(&place, &["--", "no-such-command-anywhere"]);
+    assert_eq!(end_of(&mut child).code(), Some(127));
+    screen.wait_for("stuckproof: cannot run no-such-command-anywhere: not found");
+    assert_eq!(place.event("jobEnded")["exitCode"], 127);
 }
