@@ -113,7 +113,7 @@ impl Judge {
             EventKind::BuildStarted(start) => {
                 self.observed = true;
                 let build = Build { pid: start.pid, answered: None, declined: false, returned: None };
-                self.builds.insert(start.build, build);
+                self.builds.entry(start.build).or_insert(build);
             }
             EventKind::StepCompleted(step) if step.answered.is_some() => {
                 if let Some(build) = self.builds.get_mut(&step.build) {

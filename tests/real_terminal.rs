@@ -76,8 +76,8 @@ fn reading_build(place: &Place) -> Vec<String> {
 
 fn wait_for_request(place: &Place, number: usize) {
     wait_for("the request", || {
-        let events = Bundle::events_so_far(&place.bundle());
-        (events.iter().filter(|e| e["event"] == "cancelRequested").count() == number).then_some(())
+        let requests = Bundle::lines_so_far(&place.bundle(), &["\"cancelRequested\""]);
+        (requests.len() == number).then_some(())
     });
 }
 

@@ -108,8 +108,11 @@ pub struct LogReader<R> {
 }
 
 impl LogReader<BufReader<File>> {
-    /// Opens the log at `path`.
+    /// Opens the log at `path`, which must be a file: a pipe in its place would be waited for.
     pub fn open(path: &Path) -> io::Result<Self> {
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
+        }
         Ok(Self::new(BufReader::with_capacity(256 << 10, File::open(path)?)))
     }
 }
@@ -185,7 +188,7 @@ impl<R: BufRead> LogReader<R> {
         self.line += 1;
         let line = self.line;
         let before = std::mem::replace(&mut self.prev, Hex::of(bytes));
-        let expected = self.seq + 1;
+        let expected = self.seq.saturating_add(1);
         self.seq = expected;
         if self.ended {
             return Err(LogFault::AfterEnd { line });

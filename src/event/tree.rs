@@ -129,7 +129,7 @@ impl Tree {
         self.last = self.last.max(at);
         match &event.kind {
             EventKind::BuildStarted(start) => {
-                self.builds.insert(start.build, BuildTree::new(start, at));
+                self.builds.entry(start.build).or_insert_with(|| BuildTree::new(start, at));
             }
             EventKind::CommandExited(_) => self.exited = Some(at),
             EventKind::PhaseStarted(start) => self.with(start.build, |build| build.start(start, at)),
@@ -214,13 +214,19 @@ impl BuildTree {
         self.phases.binary_search_by_key(&instance, |phase| phase.phase).ok()
     }
 
+    /// Takes a new phase. Instances rise and parents come before their children in every log that we write; a log that
+    /// says otherwise must not lead its readers in circles.
     fn start(&mut self, start: &PhaseStarted, at: Mono) {
         self.callback(at);
+        if self.phases.last().is_some_and(|last| last.phase >= start.phase) {
+            return;
+        }
+        let parent = start.parent.filter(|parent| self.index(*parent).is_some());
         self.walk.open.push((start.phase, 0));
         self.walk.quiet = Some(start.phase);
         self.phases.push(PhaseInstance {
             phase: start.phase,
-            parent: start.parent,
+            parent,
             unknown_parent: start.unknown_parent.clone(),
             name: start.name.clone(),
             announced: start.steps,

@@ -79,10 +79,13 @@ fn failure(evidence: &Evidence) -> Advice {
             "The kernel ended the build for lack of memory.",
             "give the job more memory, or build fewer things at once.",
         ),
-        Some("crash") => advice(
-            "The builder's process crashed.",
-            "read the end of stderr.log and look for a core dump; the open phases below say where it was.",
-        ),
+        Some("crash") => Advice {
+            what: Cow::Borrowed("The builder's process crashed."),
+            next: Cow::Owned(format!(
+                "{} and look for a core dump; the phases below that were not finished say where it was.",
+                read_output(evidence)
+            )),
+        },
         Some("runner_lost") => advice(
             "Stuckproof itself was ended before the job was.",
             "find out who killed it, and run the job again.",
@@ -104,7 +107,13 @@ fn command(evidence: &Evidence) -> Advice {
         }
         (None, None) => Cow::Borrowed("The command did not run to an end that was seen."),
     };
-    Advice { what, next: Cow::Borrowed("read the end of stderr.log in the bundle.") }
+    Advice { what, next: Cow::Owned(read_output(evidence) + ".") }
+}
+
+/// Where the command's own words are.
+fn read_output(evidence: &Evidence) -> String {
+    let file = if evidence.header.streams == "separate" { "stderr.log" } else { "stdout.log" };
+    format!("read the end of {file} in the bundle")
 }
 
 fn advice(what: &'static str, next: &'static str) -> Advice {

@@ -184,14 +184,12 @@ fn silences(build: &Build, out: &mut impl Write) -> io::Result<()> {
     }
     writeln!(out, "  Longest silences")?;
     for silence in &build.longest_silences {
-        let phase = silence.phase_name.as_deref().unwrap_or("outside of any phase");
-        writeln!(
-            out,
-            "    {:>9}  from {}, {}",
-            Ms(silence.ms).to_string(),
-            Ms(silence.from_ms),
-            Clean::short(phase)
-        )?;
+        let (length, from) = (Ms(silence.ms).to_string(), Ms(silence.from_ms));
+        let place = match silence.phase_name.as_deref() {
+            Some(name) => format!("in {}", Clean::short(name)),
+            None => "outside of any phase".to_owned(),
+        };
+        writeln!(out, "    {length:>9}  {place}, {from} into the build")?;
     }
     Ok(())
 }
@@ -211,7 +209,7 @@ fn cancellability(waits: &Cancellability, out: &mut impl Write) -> io::Result<()
     let share = waits.undeliverable_share * 100.0;
     writeln!(
         out,
-        "    {share:.1} % of it lies after the last step, where nothing can answer a cancel any more"
+        "    {share:.1} % of the build lies after its last step, where nothing can answer a cancel any more"
     )
 }
 

@@ -57,10 +57,12 @@ impl Bundle {
         bundle
     }
 
-    /// The whole lines that the log of a running job has by now.
-    pub fn events_so_far(path: &Path) -> Vec<Value> {
+    /// The whole lines that the log of a running job has by now and that hold all of these texts. Only they are parsed:
+    /// a test that waits must not take the builder's core.
+    pub fn lines_so_far(path: &Path, texts: &[&str]) -> Vec<Value> {
         let log = std::fs::read_to_string(path.join("events.jsonl")).unwrap_or_default();
-        log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+        let wanted = log.lines().filter(|line| texts.iter().all(|text| line.contains(text)));
+        wanted.filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
     /// The events of a kind.

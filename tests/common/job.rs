@@ -124,7 +124,7 @@ impl Job {
     pub fn wait_for_event(&self, kind: &str) -> serde_json::Value {
         let bundle = self.place.bundle();
         wait_for(&format!("an event {kind}"), || {
-            Bundle::events_so_far(&bundle).into_iter().find(|e| e["event"] == kind)
+            Bundle::lines_so_far(&bundle, &[&format!("\"event\":\"{kind}\"")]).into_iter().next()
         })
     }
 

@@ -1,9 +1,12 @@
 //! The log and what follows from it: reading, the tree, the state table, the evidence and its printing.
 
+#[path = "../common/mod.rs"]
+mod common;
 mod job;
 mod lines;
 mod names;
 mod shown;
 mod states;
 mod streams;
+mod validated;
 mod waits;

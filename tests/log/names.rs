@@ -34,6 +34,6 @@ pub fn text() -> impl Strategy<Value = String> {
         4 => proptest::sample::select(&HOSTILE[..]).prop_map(str::to_owned),
         4 => proptest::collection::vec(any::<char>(), 0..40).prop_map(String::from_iter),
         2 => "[A-Z][a-z]{2,9}( [a-z]{2,9}){0,3}",
-        1 => (any::<char>(), 1_000_usize..20_000).prop_map(|(c, times)| std::iter::repeat_n(c, times).collect()),
+        1 => (any::<char>(), 1_000_usize..4_000).prop_map(|(c, times)| std::iter::repeat_n(c, times).collect()),
     ]
 }

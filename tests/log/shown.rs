@@ -1,6 +1,7 @@
 //! What people see, and what stands in the files.
 
 use crate::job::{COMMAND, Job, build_start, finish, header, message, returned, rtx, start, step};
+use crate::lines::{encoded, events};
 use crate::names::{HOSTILE, cases, text};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -19,7 +20,7 @@ fn shown(job: &mut Job) -> String {
 }
 
 /// A build that is asked to stop inside a long step, and does.
-fn cancelled() -> Job {
+pub fn cancelled() -> Job {
     let mut job = Job::new();
     job.at(40).tell_of(COMMAND, 0, rtx(true));
     job.at(50).tell(build_start()).tell(start("Building engine", None, 6));
@@ -43,7 +44,7 @@ fn cancelled() -> Job {
 }
 
 /// A build that fails with errors of its own, after an error that no build had yet begun for.
-fn failed() -> Job {
+pub fn failed() -> Job {
     let mut job = Job::new();
     job.at(40).tell_of(COMMAND, 0, rtx(false));
     job.at(42).tell_of(COMMAND, 0, message(Severity::Error, "ModelImporter: node 3 has a doubtful type"));
@@ -62,7 +63,7 @@ fn failed() -> Job {
 }
 
 /// A build that does not stop and is killed.
-fn killed() -> Job {
+pub fn killed() -> Job {
     let mut job = Job::new();
     job.at(40).tell_of(COMMAND, 0, rtx(false)).at(50).tell(build_start());
     job.tell(start("Building engine", None, 6)).at(70).tell(start(
@@ -78,7 +79,7 @@ fn killed() -> Job {
 }
 
 /// Two builds in two processes; one gives an engine too late to be stopped, the other fails.
-fn two_builds() -> Job {
+pub fn two_builds() -> Job {
     let mut job = Job::new();
     job.at(10).tell_of(5001, 0, rtx(true)).tell_of(5002, 0, rtx(true));
     job.at(20).tell_of(5001, 1, build_start()).at(21).tell_of(5002, 1, build_start());
@@ -93,7 +94,7 @@ fn two_builds() -> Job {
     job
 }
 
-fn unobserved() -> Job {
+pub fn unobserved() -> Job {
     let mut job = Job::new();
     job.event(EventKind::AttachRefused(AttachRefused {
         pid: 4002,
@@ -123,6 +124,18 @@ fn jobs_that_end_otherwise() {
     insta::assert_snapshot!("killed", shown(&mut killed()));
     insta::assert_snapshot!("two-builds", shown(&mut two_builds()));
     insta::assert_snapshot!("unobserved", shown(&mut unobserved()));
+}
+
+#[test]
+fn a_crash_sends_the_reader_to_the_output() {
+    let mut job = Job::new();
+    job.at(10).tell(build_start()).tell(start("Building engine", None, 6)).at(50).exit(None, Some(11));
+    job.end(139);
+    let text = shown(&mut job);
+    let head: Vec<&str> = text.lines().take(3).collect();
+    assert_eq!(head[..2], ["failed: crash", "  The builder's process crashed."]);
+    assert!(head[2].contains("the end of stderr.log"), "{}", head[2]);
+    assert!(text.contains("the command was ended by SIGSEGV"), "{text}");
 }
 
 #[test]
@@ -178,7 +191,7 @@ fn a_bundle_from_the_first_moment_is_truthful() {
 fn a_log_cut_anywhere_is_still_shown() {
     for job in [cancelled(), killed()] {
         let log = fs::read(job.log()).expect("the log");
-        for cut in (0..log.len()).step_by(97).chain([log.len() - 1]) {
+        for cut in (0..log.len()).step_by(397).chain([log.len() - 1]) {
             fs::write(job.log(), &log[..cut]).expect("the log can be cut");
             let bundle = match evidence::load(job.folder.path()) {
                 Ok(bundle) => bundle,
@@ -227,6 +240,10 @@ fn a_folder_that_is_no_bundle_is_refused_in_words() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let error = evidence::load(folder.path()).expect_err("there is no log");
     assert!(error.to_string().contains("is no bundle"), "{error}");
+    fs::create_dir(folder.path().join(evidence::EVENTS)).expect("a folder in its place");
+    let error = evidence::load(folder.path()).expect_err("there is no log");
+    assert!(error.to_string().contains("it is not a file"), "{error}");
+    fs::remove_dir(folder.path().join(evidence::EVENTS)).expect("it is empty");
     fs::write(folder.path().join(evidence::EVENTS), "not a log\n").expect("it can be written");
     assert!(matches!(evidence::load(folder.path()), Err(EvidenceError::Log { .. })));
 }
@@ -286,7 +303,7 @@ fn the_summary_names_what_built() {
 }
 
 /// A job in which every text is somebody else's.
-fn hostile_job(texts: &[String]) -> Job {
+pub fn hostile_job(texts: &[String]) -> Job {
     let text = |place: usize| texts[place % texts.len()].as_str();
     let mut job = Job::new();
     job.at(1).tell_of(
@@ -353,5 +370,16 @@ proptest! {
         prop_assert_eq!(names, texts.clone());
         let errors: Vec<String> = bundle.evidence.builds[0].errors.iter().map(|error| error.text.clone()).collect();
         prop_assert_eq!(errors, texts);
+    }
+
+    #[test]
+    fn no_log_however_senseless_stops_its_reader(events in events(300)) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::write(folder.path().join(evidence::EVENTS), encoded(&events)).expect("the log can be written");
+        let bundle = evidence::load(folder.path()).expect("its lines are good, whatever they say");
+        let mut text = Vec::new();
+        show(&bundle, &mut text, Style::default()).expect("memory can be written");
+        assert_printable(std::str::from_utf8(&text).expect("text"));
+        prop_assert_eq!(bundle.evidence.counts.events, events.len() as u64);
     }
 }

@@ -1,0 +1,67 @@
+//! The documents keep up with the code: every field of the schema is explained, and no link leads nowhere.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = repository().join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The names of all properties in a schema.
+fn fields(schema: &Value, found: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(map) => {
+            if let Some(Value::Object(properties)) = map.get("properties") {
+                found.extend(properties.keys().cloned());
+            }
+            map.values().for_each(|inner| fields(inner, found));
+        }
+        Value::Array(list) => list.iter().for_each(|inner| fields(inner, found)),
+        _ => {}
+    }
+}
+
+/// The documents at the top and in `docs/`.
+fn documents() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(repository().join("docs")).expect("there are documents");
+    let in_docs = entries.map(|entry| Path::new("docs").join(entry.expect("an entry").file_name()));
+    in_docs
+        .filter(|path| path.extension().is_some_and(|e| e == "md"))
+        .chain(["README.md", "CHANGELOG.md"].map(PathBuf::from))
+        .collect()
+}
+
+/// What a document links to, without anchors and without the web.
+fn links(text: &str) -> Vec<&str> {
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let files = targets.filter_map(|target| target.split('#').next());
+    files.filter(|target| !target.is_empty() && !target.starts_with("https:")).collect()
+}
+
+#[test]
+fn every_field_of_the_schema_is_explained() {
+    let schema = serde_json::from_str(&read("evidence-schema.json")).expect("the schema is JSON");
+    let mut names = BTreeSet::new();
+    fields(&schema, &mut names);
+    assert!(names.len() > 50, "the schema has fields");
+    let explained = read("docs/evidence.md");
+    let missing: Vec<_> = names.iter().filter(|name| !explained.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "docs/evidence.md does not mention {missing:?}");
+}
+
+#[test]
+fn every_link_leads_to_a_file() {
+    for document in documents() {
+        let folder = document.parent().expect("a folder");
+        for link in links(&read(&document)) {
+            let target = repository().join(folder).join(link);
+            assert!(target.exists(), "{} links to {link}", document.display());
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Real builds that are cancelled at random moments, by random ways, once or twice: whatever happens, the evidence is
+//! whole and its state follows from it. `scripts/soak` says how often and from which seed.
+
+mod common;
+
+use common::bundle::Bundle;
+use common::job::{Ended, Job, Place, start, stuckproof};
+use common::tree::Tree;
+use common::{NO_SIGNALS, model, script};
+use rustix::process::{Signal, kill_process};
+use serde_json::Value;
+use std::time::Duration;
+
+/// Chance from a seed (splitmix64), so that a failure can be repeated.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+}
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+/// Asks in one of four ways. The job may be gone already.
+fn ask(job: &Job, way: u64) {
+    match way {
+        0 | 1 => {
+            let _ = kill_process(job.pid(), if way == 0 { Signal::INT } else { Signal::TERM });
+        }
+        2 => {
+            let name = job.wait_for_event("jobStarted")["job"].as_str().expect("a name").to_owned();
+            stuckproof().args(["cancel", &name]).output().expect("stuckproof starts");
+        }
+        _ => std::fs::write(job.place().file("stop"), "").expect("the file can be made"),
+    }
+}
+
+fn round(chance: &mut Chance) -> Ended {
+    let place = Place::new();
+    let (engine, stop) = (place.file("engine"), place.file("stop"));
+    let options = [&NO_SIGNALS[..], &["--cancel-file", &stop]].concat();
+    let job = start(place, &options, &script("build_onnx.py", &[&model("medium"), &engine]));
+    job.wait_for_event("commandStarted");
+    std::thread::sleep(Duration::from_millis(chance.below(2500)));
+    ask(&job, chance.below(4));
+    if chance.below(2) == 0 {
+        std::thread::sleep(Duration::from_millis(chance.below(300)));
+        ask(&job, chance.below(4));
+    }
+    job.end()
+}
+
+/// What must hold whenever the requests came.
+fn assert_honest(ended: &Ended) {
+    let bundle = ended.bundle();
+    let build = bundle.build();
+    Tree::of(&bundle, 1);
+    let acknowledged = bundle.of_kind("cancelAcknowledged").count();
+    let expected = match (build["engine"].as_bool(), acknowledged) {
+        (Some(true), _) => ("succeeded", 0),
+        (Some(false), 1) => ("cancelled", 1),
+        other => panic!("neither an engine nor one acknowledgement: {other:?} in {:#}", bundle.evidence),
+    };
+    assert_eq!((bundle.evidence["state"].as_str(), ended.code()), (Some(expected.0), expected.1));
+    assert_requests(&bundle, acknowledged);
+}
+
+/// The first request sets the state, the others are recorded and change nothing.
+fn assert_requests(bundle: &Bundle, acknowledged: usize) {
+    let requests = bundle.evidence["requests"].as_array().expect("a list");
+    let accepted: Vec<&Value> = requests.iter().filter(|r| r["accepted"] == true).collect();
+    assert_eq!(accepted.len(), requests.len().min(1));
+    assert_eq!(bundle.summary["cancelSource"], requests.first().map_or(Value::Null, |r| r["source"].clone()));
+    for (index, request) in requests.iter().enumerate() {
+        let outcome = match (index, acknowledged) {
+            (0, 1) => "delivered",
+            (0, _) => "too_late",
+            _ => "recorded_only",
+        };
+        assert_eq!(request["outcome"], outcome, "{request:#}");
+    }
+}
+
+#[test]
+fn a_cancel_at_any_moment_is_told_honestly() {
+    let seed = setting("STUCKPROOF_SOAK_SEED", 7);
+    let mut chance = Chance(seed);
+    for number in 1..=setting("STUCKPROOF_SOAK_ROUNDS", 4) {
+        println!("round {number}, seed {seed}");
+        assert_honest(&round(&mut chance));
+    }
+}
