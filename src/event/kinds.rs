@@ -468,7 +468,9 @@ pub struct CancelAcknowledged {
 pub struct LadderRung {
     /// `cooperative`, `SIGTERM`, `SIGKILL`.
     pub rung: String,
-    /// Why this rung now: `requested`, `grace over`, `kill requested`, `leftover processes`.
+    /// Why this rung now: `requested`, `grace over`, `no builder observed`, `SIGTERM ignored`, `kill requested`,
+    /// `leftover processes`, the last with the names and numbers of the processes behind a colon. A signal that could
+    /// not be sent says so behind a semicolon.
     pub why: String,
     /// The process group that was signalled, or null for the cooperative rung.
     pub group: Option<u32>,
