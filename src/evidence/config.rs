@@ -39,25 +39,25 @@ mod tests {
         let facts = BuildFacts { network_flags: 1, layers: 3, ..BuildFacts::default() };
         let first = hash(&library("1.7.1.116", "/a"), &facts);
         assert_eq!(first, hash(&library("1.7.1.116", "/b"), &facts), "a path is no input");
-        let mut changed = vec![hash(&library("1.7.1.117", "/a"), &facts)];
-        let changes: [fn(&mut BuildFacts); 5] = [
+        let mut hashes = vec![hash(&library("1.7.1.117", "/a"), &facts)];
+        let edits: [fn(&mut BuildFacts); 5] = [
             |f| f.layers = 4,
             |f| f.compute_capabilities = vec![89],
-            |f| drop(f.config.insert("flags".to_owned(), 1)),
+            |f| f.config = [("flags".to_owned(), 1)].into(),
             |f| f.network_flags = 2,
             |f| {
                 let (min, opt, max) = ("1".to_owned(), "2".to_owned(), "4".to_owned());
                 f.profiles.push(ProfileShape { profile: 0, input: "x".to_owned(), min, opt, max });
             },
         ];
-        for change in changes {
+        for edit in edits {
             let mut other = facts.clone();
-            change(&mut other);
-            changed.push(hash(&library("1.7.1.116", "/a"), &other));
+            edit(&mut other);
+            hashes.push(hash(&library("1.7.1.116", "/a"), &other));
         }
-        changed.push(first);
-        changed.sort_unstable();
-        changed.dedup();
-        assert_eq!(changed.len(), 7, "each change gives a hash of its own");
+        hashes.push(first);
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), 7, "each change gives a hash of its own");
     }
 }
