@@ -5,6 +5,7 @@ use super::{Device, Gpu, GpuProcess, InUse, Nulls};
 use nvml_wrapper::enum_wrappers::device::Clock;
 use nvml_wrapper::enums::device::UsedGpuMemory;
 use nvml_wrapper::error::NvmlError;
+use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 use nvml_wrapper::{Nvml, cuda_driver_version_major, cuda_driver_version_minor};
 use std::path::Path;
 
@@ -97,25 +98,28 @@ fn device(nvml: &Nvml, index: u32, nulls: &mut Nulls) -> Device {
     facts.sm_mhz = nulls.keep(&path("smMhz"), device.clock_info(Clock::SM));
     facts.memory_mhz = nulls.keep(&path("memoryMhz"), device.clock_info(Clock::Memory));
     facts.max_sm_mhz = nulls.keep(&path("maxSmMhz"), device.max_clock_info(Clock::SM));
-    let mut found = nulls.keep(&path("processes"), device.running_compute_processes()).unwrap_or_default();
-    found.extend(device.running_graphics_processes().unwrap_or_default());
-    found.sort_by_key(|process| process.pid);
-    found.dedup_by_key(|process| process.pid);
-    facts.processes =
-        found.into_iter().map(|process| one_process(process.pid, &process.used_gpu_memory)).collect();
+    facts.processes = processes(&device, &path("processes"), nulls);
     facts
 }
 
-fn one_process(pid: u32, memory: &UsedGpuMemory) -> GpuProcess {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok();
-    GpuProcess {
-        pid,
-        name: name.map(|name| name.trim_end().to_owned()),
-        memory_bytes: match memory {
-            UsedGpuMemory::Used(bytes) => Some(*bytes),
-            UsedGpuMemory::Unavailable => None,
-        },
-    }
+fn processes(device: &nvml_wrapper::Device, field: &str, nulls: &mut Nulls) -> Vec<GpuProcess> {
+    let mut found = nulls.keep(field, device.running_compute_processes()).unwrap_or_default();
+    found.extend(device.running_graphics_processes().unwrap_or_default());
+    found.sort_by_key(|process| process.pid);
+    found.dedup_by_key(|process| process.pid);
+    let fact = |(place, process): (usize, &ProcessInfo)| {
+        let name = std::fs::read_to_string(format!("/proc/{}/comm", process.pid));
+        let memory = match process.used_gpu_memory {
+            UsedGpuMemory::Used(bytes) => Ok(bytes),
+            UsedGpuMemory::Unavailable => Err("the driver does not tell it"),
+        };
+        GpuProcess {
+            pid: process.pid,
+            name: nulls.keep(&format!("{field}.{place}.name"), name).map(|name| name.trim_end().to_owned()),
+            memory_bytes: nulls.keep(&format!("{field}.{place}.memoryBytes"), memory),
+        }
+    };
+    found.iter().enumerate().map(fact).collect()
 }
 
 #[cfg(test)]
@@ -125,12 +129,11 @@ mod tests {
     #[test]
     fn every_answer_is_a_fact_or_a_reason() {
         let (gpu, nulls) = read();
-        match gpu.usable {
-            Some(true) => assert!(!gpu.in_use.is_empty() && gpu.driver_version.is_some(), "{gpu:?}"),
-            Some(false) | None => {
-                let reasons = ["gpu", "gpu.devices", "gpu.inUse"];
-                assert!(reasons.iter().any(|field| nulls.0.contains_key(*field)), "{nulls:?}");
-            }
+        if gpu.usable == Some(true) {
+            assert!(!gpu.in_use.is_empty() && gpu.driver_version.is_some(), "{gpu:?}");
+        } else {
+            let reasons = ["gpu", "gpu.devices", "gpu.inUse"];
+            assert!(reasons.iter().any(|field| nulls.0.contains_key(*field)), "{nulls:?}");
         }
     }
 }

@@ -15,7 +15,7 @@ mod visible;
 pub use model::*;
 
 use crate::clock::Mono;
-use crate::event::JobStarted;
+use crate::event::{JobStarted, plain};
 use crate::fsio::{FsError, write_all_atomic};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -149,7 +149,8 @@ impl File {
         baseline.gpu = gpu;
         baseline.nulls = nulls.0.clone();
         baseline.nulls.extend(gpu_nulls.0);
-        let mut json = serde_json::to_vec_pretty(&baseline).expect("plain data serialises");
+        let json = serde_json::to_vec_pretty(&baseline).expect("plain data serialises");
+        let mut json = plain(json);
         json.push(b'\n');
         let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
         if *closed { Ok(()) } else { write_all_atomic(&self.bundle, &[(BASELINE, &json)]) }
@@ -169,12 +170,18 @@ impl Recording {
     }
 }
 
+/// The reason where a bundle has no baseline.
+#[must_use]
+pub fn missing() -> String {
+    "the job's surroundings are not recorded: there is no baseline.json".to_owned()
+}
+
 /// Reads the baseline in a bundle; the error is the reason for there being none.
 pub fn load(bundle: &Path) -> Result<Baseline, String> {
     let file = match std::fs::File::open(bundle.join(BASELINE)) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
-            return Err("the job's surroundings were not recorded: there is no baseline.json".to_owned());
+            return Err(missing());
         }
         Err(e) => return Err(format!("baseline.json cannot be opened: {e}")),
     };
@@ -216,7 +223,8 @@ mod tests {
         let (tell_gpu, gpu) = mpsc::channel();
         let (tell, written) = mpsc::channel();
         std::thread::scope(|scope| {
-            scope.spawn(|| record(&header(), &file, &gpu, &tell));
+            let file = &file;
+            scope.spawn(move || record(&header(), file, &gpu, &tell));
             let start = std::time::Instant::now();
             while !folder.path().join(BASELINE).exists() {
                 assert!(start.elapsed() < Duration::from_secs(30), "nothing was written");
@@ -241,6 +249,13 @@ mod tests {
         let (mut baseline, nulls) = gather(&header());
         file.write(&header(), &mut baseline, &nulls, (Gpu::default(), Nulls::default())).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_bundle_that_cannot_be_written_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = begin(&folder.path().join("missing"), &header()).unwrap();
+        assert!(recording.finish().is_err());
     }
 
     #[test]
