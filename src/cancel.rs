@@ -31,6 +31,8 @@ pub enum Via {
     StdinClosed,
     /// The time given by `--deadline` was over.
     Deadline,
+    /// The runner was lost, and what was left of the job asked for itself.
+    RunnerLost,
 }
 
 impl Via {
@@ -45,7 +47,24 @@ impl Via {
             Self::CancelFile => "cancel file",
             Self::StdinClosed => "stdin closed",
             Self::Deadline => "deadline",
+            Self::RunnerLost => "runner lost",
         }
+    }
+
+    /// The way whose word begins like this; the control page keeps eight bytes of it, and no two begin with the same.
+    #[must_use]
+    pub fn beginning_with(start: &str) -> Option<Self> {
+        const ALL: [Via; 8] = [
+            Via::Interrupt,
+            Via::Terminate,
+            Via::HangUp,
+            Via::ControlSocket,
+            Via::CancelFile,
+            Via::StdinClosed,
+            Via::Deadline,
+            Via::RunnerLost,
+        ];
+        ALL.into_iter().find(|via| !start.is_empty() && via.name().starts_with(start))
     }
 }
 

@@ -1,7 +1,9 @@
 //! What `evidence.json` holds. Times named `…Ms` are milliseconds with up to three decimals; `tNs` is the job's
 //! monotonic clock in nanoseconds, as in the log; other times are RFC 3339 in UTC.
 
-use crate::event::{CancelSource, Cancellability, JobStarted, LibraryAttached, OpenPhase, State};
+use crate::event::{
+    BuildFacts, CancelSource, Cancellability, JobStarted, LeftoverFound, LibraryAttached, OpenPhase, State,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -49,6 +51,10 @@ pub struct Evidence {
     pub requests: Vec<Request>,
     /// What the runner did to make the job stop.
     pub ladder: Vec<Rung>,
+    /// The times at which job control had stopped the job.
+    pub pauses: Vec<Pause>,
+    /// Processes of the job that were still there after the command's end.
+    pub leftovers: Vec<LeftoverFound>,
     /// The intervals of the accepted request.
     pub times: Times,
     /// Records that were lost.
@@ -133,6 +139,10 @@ pub struct Build {
     pub chained: bool,
     /// The library that built, with its version, or null where it is not known.
     pub library: Option<String>,
+    /// What the builder said that it was about to build, or null where it was not asked.
+    pub facts: Option<BuildFacts>,
+    /// SHA-256 over the library's flavour and version and `facts`, or null without facts.
+    pub config_hash: Option<String>,
     /// Its state.
     pub state: JobState,
     /// Its cause; null after a success and before the end.
@@ -263,6 +273,20 @@ pub struct Rung {
     pub since_request_ms: Option<f64>,
 }
 
+/// A pause of the job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Pause {
+    /// The signal that began it.
+    pub by: String,
+    /// When.
+    pub at: String,
+    /// When, on the job's clock.
+    pub t_ns: u64,
+    /// How long it was, or null where its end is not on record.
+    pub paused_ms: Option<f64>,
+}
+
 /// The intervals of the accepted request, each null where one of its ends did not come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -303,4 +327,6 @@ pub struct Counts {
     pub steps: u64,
     /// Messages that are in the log one by one.
     pub messages: u64,
+    /// Records whose process was ended while it wrote them; their callbacks never returned to the builder.
+    pub unfinished_records: u64,
 }

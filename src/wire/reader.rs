@@ -1,15 +1,17 @@
 //! Reading the segments of every process, as they grow and after their writers are gone.
 
 use super::WireError;
+use super::facts;
 use super::layout::{
     Found, PAGE, SEGMENT_MAGIC, SLOT, SLOTS_PER_SEGMENT, Slot, TEXT_PER_SLOT, VERSION, kind, word,
 };
 use super::record::{Body, LibraryFacts, Method, ProcessKey, Record, Severity};
 use crate::clock::Mono;
+use rustix::fs::OFlags;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,6 +24,22 @@ pub struct Reader {
     dir: PathBuf,
     chains: BTreeMap<ProcessKey, Chain>,
     buffer: Vec<u8>,
+}
+
+/// Records that were reserved and could not be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unread {
+    /// Runs of slots that were never committed: the process was ended while it wrote. Their callbacks never returned.
+    pub unfinished: u64,
+    /// Records that were committed and do not fit their check, or have lost a piece: the file was damaged.
+    pub damaged: u64,
+}
+
+impl std::ops::AddAssign for Unread {
+    fn add_assign(&mut self, other: Self) {
+        self.unfinished += other.unfinished;
+        self.damaged += other.damaged;
+    }
 }
 
 /// One process's chain of segments.
@@ -61,28 +79,28 @@ impl Reader {
 
     /// Appends what is left after all writers are gone, skipping slots that were reserved and never committed.
     ///
-    /// Returns how many records were torn.
+    /// Returns what could not be read.
     ///
     /// # Errors
     /// As [`Reader::poll`].
-    pub fn finish(&mut self, out: &mut Vec<Record>) -> Result<u64, WireError> {
+    pub fn finish(&mut self, out: &mut Vec<Record>) -> Result<Unread, WireError> {
         self.read(out, Writers::Gone)
     }
 
-    fn read(&mut self, out: &mut Vec<Record>, writers: Writers) -> Result<u64, WireError> {
+    fn read(&mut self, out: &mut Vec<Record>, writers: Writers) -> Result<Unread, WireError> {
         self.discover()?;
         let start = out.len();
-        let mut torn = 0;
+        let mut unread = Unread::default();
         let mut busy = 0;
         for (key, chain) in &mut self.chains {
             let before = out.len();
-            torn += chain.read(&self.dir, *key, &mut self.buffer, writers, out)?;
+            unread += chain.read(&self.dir, *key, &mut self.buffer, writers, out)?;
             busy += usize::from(out.len() > before);
         }
         if busy > 1 {
             merge_by_time(&mut out[start..]);
         }
-        Ok(torn)
+        Ok(unread)
     }
 
     /// Learns of processes whose first segment has appeared.
@@ -123,17 +141,17 @@ impl Chain {
         buffer: &mut [u8],
         writers: Writers,
         out: &mut Vec<Record>,
-    ) -> Result<u64, WireError> {
-        let mut torn = 0;
+    ) -> Result<Unread, WireError> {
+        let mut unread = Unread::default();
         loop {
             let filled = self.fill(dir, key, buffer)?;
             let step = self.decode(key, &buffer[..filled * SLOT], writers, out);
-            torn += step.torn;
+            unread += step.unread;
             self.next += step.consumed as u64;
             // A segment that could not be made ends the chain, unless a later one is there.
             let stuck = step.consumed == 0;
             if stuck && !(writers == Writers::Gone && self.skip_missing_segment(dir, key)) {
-                return Ok(torn);
+                return Ok(unread);
             }
         }
     }
@@ -191,19 +209,19 @@ impl Chain {
                     continue;
                 }
                 Found::Torn => {
-                    step.torn += 1;
+                    step.unread.damaged += 1;
                     step.consumed += 1;
                     continue;
                 }
                 Found::Whole(slot) => slot,
             };
-            // Empty slots are a torn record only if something was committed after them; else they are the unused end.
-            step.torn += u64::from(std::mem::take(&mut self.in_hole));
+            // Empty slots are an unfinished record only if something was committed after them; else they are the unused end.
+            step.unread.unfinished += u64::from(std::mem::take(&mut self.in_hole));
             let span = usize::from(slot.span.max(1));
             if at + span > count {
                 // The text goes on past this batch: let the next one begin here, unless there is no more to come.
                 if at == 0 && writers == Writers::Gone {
-                    step.torn += 1;
+                    step.unread.damaged += 1;
                     step.consumed += 1;
                 }
                 return step;
@@ -234,7 +252,7 @@ impl Chain {
                 body,
             }),
             Some(Decoded::Internal) => {}
-            None => step.torn += 1,
+            None => step.unread.damaged += 1,
         }
     }
 
@@ -257,6 +275,7 @@ impl Chain {
             kind::LIBRARY => Body::Library(library(&text?)),
             kind::REFUSED => Body::Refused { reason: text? },
             kind::BUILD_START => Body::BuildStart { method: method(slot.a())?, chained: slot.flags & 1 != 0 },
+            kind::BUILD_FACTS => Body::BuildFacts(Box::new(facts::decode(&text?, slot.flags & 1 != 0))),
             kind::PHASE_START => Body::PhaseStart {
                 name: self.name(slot.name()),
                 parent: (slot.parent() != 0).then(|| self.name(slot.parent())),
@@ -285,7 +304,7 @@ impl Chain {
 #[derive(Default)]
 struct Step {
     consumed: usize,
-    torn: u64,
+    unread: Unread,
 }
 
 /// What a slot means.
@@ -349,22 +368,32 @@ fn severity(number: i32) -> Option<Severity> {
 }
 
 /// The process and the number of a segment, from `p<pid>-<registered>-<number>.seg`.
-fn parse_name(name: &str) -> Option<(ProcessKey, u64)> {
+pub(super) fn parse_name(name: &str) -> Option<(ProcessKey, u64)> {
     let mut parts = name.strip_prefix('p')?.strip_suffix(".seg")?.split('-');
     let pid = parts.next()?.parse().ok()?;
     let registered = Mono(parts.next()?.parse().ok()?);
-    let number = parts.next()?.parse().ok()?;
-    parts.next().is_none().then_some((ProcessKey { pid, registered }, number))
+    let number: u32 = parts.next()?.parse().ok()?;
+    parts.next().is_none().then_some((ProcessKey { pid, registered }, number.into()))
+}
+
+/// The path of a segment.
+pub(super) fn segment_path(dir: &Path, key: ProcessKey, number: u64) -> PathBuf {
+    dir.join(format!("p{}-{}-{number:04}.seg", key.pid, key.registered.0))
 }
 
 /// Opens a segment whose header is complete; nothing where it is not there or not one of this version.
-fn open_segment(dir: &Path, key: ProcessKey, number: u64) -> Result<Option<File>, WireError> {
-    let path = dir.join(format!("p{}-{}-{number:04}.seg", key.pid, key.registered.0));
-    let file = match File::open(&path) {
+pub(super) fn open_segment(dir: &Path, key: ProcessKey, number: u64) -> Result<Option<File>, WireError> {
+    let path = segment_path(dir, key, number);
+    // A link could lead out of the folder, and a pipe in a segment's place would be waited for.
+    let safe = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = match OpenOptions::new().read(true).custom_flags(safe).open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(WireError::Read { path, source }),
     };
+    if !file.metadata().is_ok_and(|facts| facts.is_file()) {
+        return Ok(None);
+    }
     let mut header = [0; 16];
     let bytes = read_at(&file, &mut header, 0).map_err(|source| WireError::Read { path, source })?;
     let known =
@@ -373,7 +402,7 @@ fn open_segment(dir: &Path, key: ProcessKey, number: u64) -> Result<Option<File>
 }
 
 /// Reads until the buffer is full or the file ends.
-fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         match file.read_at(&mut buffer[filled..], at + filled as u64) {

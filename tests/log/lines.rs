@@ -2,7 +2,7 @@
 
 use crate::job::{START, header};
 use crate::names::{cases, text};
-use proptest::collection::vec;
+use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -10,10 +10,11 @@ use std::io::{BufReader, Cursor, Read, Write};
 use std::sync::LazyLock;
 use stuckproof::clock::{Anchor, Mono};
 use stuckproof::event::{
-    ApplicationDeclined, AttachRefused, BuildReturned, BuildStarted, CancelAcknowledged, CancelRequested,
-    CancelSource, CancelState, CommandExited, CommandStarted, Encoder, Ending, Event, EventKind,
-    EvidenceLost, JobEnded, JobStarted, LadderRung, LibraryAttached, Line, LogError, LogFault, LogReader,
-    LogWriter, Message, OpenPhase, PhaseAborted, PhaseFinished, PhaseStarted, State, StepCompleted,
+    ApplicationDeclined, AttachRefused, BuildDescribed, BuildFacts, BuildReturned, BuildStarted,
+    CancelAcknowledged, CancelRequested, CancelSource, CancelState, CommandExited, CommandStarted, Encoder,
+    Ending, Event, EventKind, EvidenceLost, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung,
+    LeftoverFound, LibraryAttached, Line, LogError, LogFault, LogReader, LogWriter, Message, OpenPhase,
+    PhaseAborted, PhaseFinished, PhaseStarted, ProfileShape, RecordsUnfinished, State, StepCompleted, Tensor,
 };
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(stuckproof::evidence::schema);
@@ -101,8 +102,42 @@ fn frequent() -> impl Strategy<Value = EventKind> {
     prop_oneof![started, step, finished, spoken]
 }
 
+fn tensor() -> impl Strategy<Value = Tensor> {
+    (text(), any::<i64>(), text()).prop_map(|(name, data_type, shape)| Tensor { name, data_type, shape })
+}
+
+fn profile_shape() -> impl Strategy<Value = ProfileShape> {
+    (any::<u32>(), vec(text(), 4)).prop_map(|(profile, words)| {
+        let [input, min, opt, max] = <[String; 4]>::try_from(words).expect("four words");
+        ProfileShape { profile, input, min, opt, max }
+    })
+}
+
+fn facts() -> impl Strategy<Value = BuildFacts> {
+    let numbers = (vec(any::<i64>(), 0..3), any::<Option<bool>>(), any::<[i64; 2]>(), any::<bool>());
+    let named = (btree_map(text(), any::<i64>(), 0..3), btree_map(text(), any::<u32>(), 0..3));
+    let shapes = (vec(tensor(), 0..3), vec(tensor(), 0..3), vec(profile_shape(), 0..3));
+    (numbers, named, shapes).prop_map(|(numbers, (config, layer_kinds), (inputs, outputs, profiles))| {
+        let (compute_capabilities, timing_cache_attached, [network_flags, layers], incomplete) = numbers;
+        BuildFacts {
+            config,
+            compute_capabilities,
+            timing_cache_attached,
+            network_flags,
+            layers,
+            layer_kinds,
+            inputs,
+            outputs,
+            profiles,
+            incomplete,
+        }
+    })
+}
+
 fn of_a_build() -> impl Strategy<Value = EventKind> {
     prop_oneof![
+        (build(), facts())
+            .prop_map(|(build, facts)| EventKind::BuildDescribed(BuildDescribed { build, facts })),
         (build(), any::<[u32; 2]>(), text(), any::<bool>()).prop_map(
             |(build, [pid, tid], method, chained)| {
                 EventKind::BuildStarted(BuildStarted { build, pid, tid, method, chained })
@@ -176,9 +211,20 @@ fn of_the_job() -> impl Strategy<Value = EventKind> {
                 EventKind::CommandExited(CommandExited { code, signal, core_dumped, oom_kills })
             }
         ),
+        any::<u64>().prop_map(|records| EventKind::RecordsUnfinished(RecordsUnfinished { records })),
         (any::<u64>(), text())
             .prop_map(|(records, reason)| EventKind::EvidenceLost(EvidenceLost { records, reason })),
     ]
+}
+
+/// What job control and the end of the command's processes put on record.
+fn of_the_processes() -> impl Strategy<Value = EventKind> {
+    let paused = text().prop_map(|by| EventKind::JobPaused(JobPaused { by }));
+    let resumed = any::<u64>().prop_map(|paused_ns| EventKind::JobResumed(JobResumed { paused_ns }));
+    let leftover = (any::<[u32; 2]>(), text(), text()).prop_map(|([pid, session], name, action)| {
+        EventKind::LeftoverFound(LeftoverFound { pid, name, session, action })
+    });
+    prop_oneof![paused, resumed, leftover]
 }
 
 fn last() -> impl Strategy<Value = EventKind> {
@@ -206,7 +252,7 @@ fn first() -> impl Strategy<Value = JobStarted> {
 /// The events of a log: a header, at most so many of anything, and an end or not.
 pub fn events(most: usize) -> impl Strategy<Value = Vec<Event>> {
     let at = prop_oneof![START..START + 10_000_000_000, any::<u64>()].prop_map(Mono);
-    let kind = prop_oneof![4 => frequent(), 2 => of_a_build(), 2 => of_the_job()];
+    let kind = prop_oneof![4 => frequent(), 2 => of_a_build(), 2 => of_the_job().boxed(), 1 => of_the_processes().boxed()];
     (first(), vec((at, kind), 0..most), option::of(last())).prop_map(|(first, middle, last)| {
         let head = Event { at: first.anchor().mono, kind: EventKind::JobStarted(first) };
         let middle = middle.into_iter().map(|(at, kind)| Event { at, kind });

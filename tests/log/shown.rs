@@ -1,12 +1,15 @@
 //! What people see, and what stands in the files.
 
-use crate::job::{COMMAND, Job, build_start, finish, header, message, returned, rtx, start, step};
+use crate::job::{COMMAND, Job, build_start, described, finish, header, message, returned, rtx, start, step};
 use crate::lines::{encoded, events};
 use crate::names::{HOSTILE, cases, text};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::fs;
-use stuckproof::event::{AttachRefused, CancelSource, EventKind, LogWriter};
+use stuckproof::event::{
+    AttachRefused, CancelSource, EventKind, JobPaused, JobResumed, LeftoverFound, LogWriter,
+    RecordsUnfinished,
+};
 use stuckproof::evidence::{self, EvidenceError, JobState};
 use stuckproof::render::{Style, show};
 use stuckproof::wire::{Body, LibraryFacts, Severity};
@@ -23,7 +26,7 @@ fn shown(job: &mut Job) -> String {
 pub fn cancelled() -> Job {
     let mut job = Job::new();
     job.at(40).tell_of(COMMAND, 0, rtx(true));
-    job.at(50).tell(build_start()).tell(start("Building engine", None, 6));
+    job.at(50).tell(build_start()).tell(described()).tell(start("Building engine", None, 6));
     job.at(60).tell(step("Building engine", 0, 0));
     job.tell(start("Computing profile costs", Some("Building engine"), 5));
     for index in 0..7 {
@@ -74,6 +77,7 @@ pub fn killed() -> Job {
     job.at(1_000).request(CancelSource::Ci, "deadline").rung("cooperative", "requested");
     job.at(61_000).rung("SIGTERM", "grace over").at(71_000).rung("SIGKILL", "grace over");
     job.at(71_020).exit(None, Some(9));
+    job.event(EventKind::RecordsUnfinished(RecordsUnfinished { records: 1 }));
     job.end(124);
     job
 }
@@ -100,7 +104,15 @@ pub fn unobserved() -> Job {
         pid: 4002,
         reason: "TensorRT 8.6.1.6 has no progress monitor; update to 9.1 or later".to_owned(),
     }));
+    job.at(100).event(EventKind::JobPaused(JobPaused { by: "SIGTSTP".to_owned() }));
+    job.at(600).event(EventKind::JobResumed(JobResumed { paused_ns: 500_000_000 }));
     job.at(900).exit(Some(0), None);
+    job.at(910).event(EventKind::LeftoverFound(LeftoverFound {
+        pid: 4003,
+        name: "ccache\u{1b}[31m".to_owned(),
+        session: 4003,
+        action: "left".to_owned(),
+    }));
     job.end(0);
     job
 }
