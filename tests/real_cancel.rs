@@ -136,11 +136,13 @@ fn assert_intervals(bundle: &Bundle, outside: &Outside) {
     assert_arrival(requested, outside);
     let waited = bundle.time("requestToAckMs");
     assert!(waited > 1000.0, "the wait for the step's end was real: {waited} ms");
-    assert_equals("requestToAckMs", waited, ms(requested, acknowledged), 0.0);
-    assert_equals("ackToReturnMs", bundle.time("ackToReturnMs"), ms(acknowledged, returned), 0.0);
-    let (to_exit, noise) =
-        (ms(returned, outside.command_exited), outside.noise.between(returned, outside.command_exited));
-    assert_equals("returnToExitMs", bundle.time("returnToExitMs"), to_exit, noise);
+    let noise = |from, to| outside.noise.between(from, to);
+    let acknowledging = noise(acknowledged, acknowledged);
+    assert_equals("requestToAckMs", waited, ms(requested, acknowledged), acknowledging);
+    let returning = noise(acknowledged, returned);
+    assert_equals("ackToReturnMs", bundle.time("ackToReturnMs"), ms(acknowledged, returned), returning);
+    let (to_exit, leaving) = (ms(returned, outside.command_exited), noise(returned, outside.command_exited));
+    assert_equals("returnToExitMs", bundle.time("returnToExitMs"), to_exit, leaving);
     let reason = &bundle.evidence["nulls"]["times.ackToCleanedMs"];
     assert!(reason.is_string(), "no artifact was declared: a reason says so");
 }
