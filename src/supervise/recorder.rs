@@ -7,7 +7,7 @@ use crate::clock::{Anchor, Mono};
 use crate::event::{CancelRequested, Event, EventKind, EvidenceLost, JobStarted, LogError, LogWriter};
 use crate::observe::Tracker;
 use crate::verdict::{Judge, Verdict};
-use crate::wire::{Reader, Record};
+use crate::wire::{Reader, Record, TORN};
 use std::path::Path;
 
 /// The record of one job.
@@ -124,7 +124,7 @@ impl Recorder {
         self.append_all(events);
         match finished {
             Ok(0) => {}
-            Ok(torn) => self.lose(at, torn, "records were torn: their process was ended while it wrote them"),
+            Ok(torn) => self.lose(at, torn, TORN),
             Err(e) => self.lose(at, 0, &e.to_string()),
         }
     }

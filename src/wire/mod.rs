@@ -20,6 +20,9 @@ pub use survey::damage;
 use std::io;
 use std::path::PathBuf;
 
+/// Why records are torn, for a person.
+pub const TORN: &str = "records were torn: their process was ended while it wrote them";
+
 /// Why the wire could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {

@@ -361,12 +361,6 @@ impl Remains {
         writer.flush().expect("the log can be written");
     }
 
-    /// Keeps this many bytes of a file.
-    pub fn cut(&self, path: &Path, bytes: u64) {
-        let file = fs::File::options().write(true).open(path).expect("the file");
-        file.set_len(bytes).expect("the file can be cut");
-    }
-
     pub fn finish(&self) -> Result<Evidence, ResumeError> {
         self.finish_with(None, Vec::new())
     }
@@ -406,6 +400,12 @@ impl Remains {
         }
         files
     }
+}
+
+/// Keeps this many bytes of a file.
+pub fn cut(path: &Path, bytes: u64) {
+    let file = fs::File::options().write(true).open(path).expect("the file");
+    file.set_len(bytes).expect("the file can be cut");
 }
 
 /// The events that builders caused.

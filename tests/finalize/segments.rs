@@ -20,7 +20,7 @@ pub struct Chain {
 }
 
 /// The fields of a slot.
-#[derive(Default)]
+#[derive(Default, Clone, Copy)]
 struct Fields {
     name: u32,
     parent: u32,
@@ -76,8 +76,8 @@ impl Chain {
                 put(self, 8, Fields { name, a: *step, ..Fields::default() });
             }
             Body::BuildReturn { engine, bytes, messages } => {
-                let [c, d, e, f, g] = messages.map(u64::from);
-                let counts = [c | d << 32, e | f << 32, g];
+                let [internal, errors, warnings, infos, verbose] = messages.map(u64::from);
+                let counts = [internal | errors << 32, warnings | infos << 32, verbose];
                 put(self, 11, Fields { rest: counts, ..Fields::default() });
                 let rest = [bytes.unwrap_or(0), 0, 0];
                 let flags = bytes.is_some().into();
@@ -183,17 +183,15 @@ fn check(low: u32, words: &[u64; 7]) -> u32 {
 fn library(facts: &LibraryFacts) -> String {
     let LibraryFacts { flavour, version, path, python, messages_unobserved, proven } = facts;
     let python = if *python { "1" } else { "0" };
-    [
-        ("flavour", flavour.as_str()),
-        ("version", version),
-        ("path", path),
-        ("python", python),
-        ("messages", messages_unobserved),
-        ("proven", proven),
-    ]
-    .iter()
-    .map(|(key, value)| format!("{key}\0{value}\0"))
-    .collect()
+    let facts = [
+        ["flavour", flavour],
+        ["version", version],
+        ["path", path],
+        ["python", python],
+        ["messages", messages_unobserved],
+        ["proven", proven],
+    ];
+    facts.as_flattened().join("\0") + "\0"
 }
 
 fn number(method: Method) -> i32 {
