@@ -21,6 +21,9 @@ pub use survey::damage;
 use std::io;
 use std::path::PathBuf;
 
+/// What is said of records that are whole but do not fit their check.
+pub const DAMAGED: &str = "records of the attach library were damaged on disk";
+
 /// Why the wire could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
