@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use stuckproof::clock::Mono;
 use stuckproof::event::{
-    CancelRequested, CancelSource, CommandExited, CommandStarted, Event, EventKind, JobEnded, JobStarted,
-    LogReader, LogWriter,
+    BuildFacts, CancelRequested, CancelSource, CommandExited, CommandStarted, Event, EventKind, JobEnded,
+    JobStarted, LogReader, LogWriter, Tensor,
 };
 use stuckproof::evidence::{self, Evidence};
 use stuckproof::observe::Tracker;
@@ -246,6 +246,7 @@ impl Actor {
             self.running = true;
             self.open.clear();
             story.tell(process, self.build, build_start());
+            story.tell(process, self.build, described());
         } else {
             let (build, open) = (self.build, self.open.last().copied());
             match (chance.below(12), open) {
@@ -278,6 +279,19 @@ impl Actor {
             }
         }
     }
+}
+
+/// What a builder says of its build.
+pub fn described() -> Body {
+    let input = Tensor { name: "an input".to_owned(), data_type: 0, shape: "1x3x8".to_owned() };
+    Body::BuildFacts(Box::new(BuildFacts {
+        config: [("flags".to_owned(), 64)].into(),
+        network_flags: 1,
+        layers: 2,
+        layer_kinds: [("0".to_owned(), 2)].into(),
+        inputs: vec![input],
+        ..BuildFacts::default()
+    }))
 }
 
 pub fn build_start() -> Body {

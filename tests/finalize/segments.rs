@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use stuckproof::event::BuildFacts;
 use stuckproof::wire::{Body, LibraryFacts, Method, ProcessKey, Record, Severity};
 
 const SLOT: usize = 64;
@@ -58,6 +59,7 @@ impl Chain {
                 let fields = Fields { a: number(*method), flags: (*chained).into(), ..Fields::default() };
                 put(self, 4, fields);
             }
+            Body::BuildFacts(facts) => self.text(record, 12, Fields::default(), &pairs(facts)),
             Body::PhaseStart { name, parent, steps } => {
                 let name = self.name(record, name);
                 let parent = parent.as_ref().map_or(0, |parent| self.name(record, parent));
@@ -178,6 +180,14 @@ fn check(low: u32, words: &[u64; 7]) -> u32 {
     }
     even = (even ^ words[6]).wrapping_mul(ODD);
     ((even ^ (odd >> 17) ^ (odd << 47)).wrapping_mul(ODD) >> 32) as u32
+}
+
+fn pairs(facts: &BuildFacts) -> String {
+    let numbers = facts.config.iter().map(|(key, value)| format!("{key}\0{value}\0"));
+    let kinds = facts.layer_kinds.iter().map(|(kind, count)| format!("layerKind\0{kind}:{count}\0"));
+    let inputs = facts.inputs.iter().map(|t| format!("input\0{} {} {}\0", t.data_type, t.shape, t.name));
+    let network = format!("networkFlags\0{}\0layers\0{}\0", facts.network_flags, facts.layers);
+    numbers.chain([network]).chain(kinds).chain(inputs).collect()
 }
 
 fn library(facts: &LibraryFacts) -> String {
