@@ -7,6 +7,7 @@ use super::seen::Seen;
 use crate::cancel::Via;
 use crate::event::{
     CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobEnded, LogError, LogWriter,
+    RecordsUnfinished,
 };
 use crate::verdict::Verdict;
 use crate::wire::Requested;
@@ -33,7 +34,7 @@ impl Ending {
 
     /// Writes everything up to the end, on disk when this returns.
     pub(super) fn write(&mut self, known: &Known, remains: Remains) -> Result<(), LogError> {
-        let Remains { page, mut losses, .. } = remains;
+        let Remains { page, mut losses, unfinished, .. } = remains;
         let seen_by_caller = matches!(known.exited, Some((_, CommandExited { code: Some(0), .. })));
         let doubtful = self.seen.ends_with_success && !seen_by_caller;
         losses.extend(doubtful.then(|| loss(NOT_VOUCHED)));
@@ -43,6 +44,10 @@ impl Ending {
         losses.extend(self.contradiction(&page));
         for event in self.seen.aborts(known.reason) {
             self.put(&event)?;
+        }
+        if unfinished > 0 && !self.seen.unfinished {
+            let kind = EventKind::RecordsUnfinished(RecordsUnfinished { records: unfinished });
+            self.put(&Event { at: self.seen.last, kind })?;
         }
         for lost in losses {
             self.lose(lost)?;

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 pub(super) struct Remains {
     /// Every record, in the order of time.
     pub(super) records: Vec<Record>,
+    /// Records that a process was writing when it was ended.
+    pub(super) unfinished: u64,
     /// What the control page says.
     pub(super) page: Page,
     /// What is missing.
@@ -48,9 +50,10 @@ impl Remains {
     }
 
     fn read(&mut self, wire: &Path, header: &JobStarted) -> Result<(), WireError> {
-        let torn = Reader::new(wire).finish(&mut self.records)?;
-        if torn > 0 {
-            self.lose(torn, wire::TORN);
+        let unread = Reader::new(wire).finish(&mut self.records)?;
+        self.unfinished = unread.unfinished;
+        if unread.damaged > 0 {
+            self.lose(unread.damaged, wire::DAMAGED);
         }
         for damage in wire::damage(wire, header.anchor())? {
             self.lose(0, &damage);

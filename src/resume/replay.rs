@@ -138,6 +138,7 @@ fn is_told(kind: &EventKind) -> bool {
         EventKind::LibraryAttached(_)
             | EventKind::AttachRefused(_)
             | EventKind::BuildStarted(_)
+            | EventKind::BuildDescribed(_)
             | EventKind::PhaseStarted(_)
             | EventKind::StepCompleted(_)
             | EventKind::PhaseFinished(_)
@@ -160,6 +161,7 @@ fn speaker(kind: &EventKind) -> (Option<u32>, Option<u32>) {
         EventKind::LibraryAttached(e) => (None, Some(e.pid)),
         EventKind::AttachRefused(e) => (None, Some(e.pid)),
         EventKind::BuildStarted(e) => (None, Some(e.pid)),
+        EventKind::BuildDescribed(e) => (Some(e.build), None),
         EventKind::PhaseStarted(e) => (Some(e.build), Some(e.pid)),
         EventKind::StepCompleted(e) => (Some(e.build), Some(e.pid)),
         EventKind::PhaseFinished(e) => (Some(e.build), Some(e.pid)),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use stuckproof::event::BuildFacts;
 use stuckproof::wire::{Body, LibraryFacts, Method, ProcessKey, Record, Severity};
 
 const SLOT: usize = 64;
@@ -48,6 +49,11 @@ impl Chain {
         self.slots.push([0; SLOT]);
     }
 
+    /// A slot that holds something else than was written.
+    pub fn noise(&mut self) {
+        self.slots.push([0x5a; SLOT]);
+    }
+
     /// Adds a record.
     pub fn tell(&mut self, record: &Record) {
         let put = |chain: &mut Self, kind, fields: Fields| chain.slot(record, kind, 1, &fields);
@@ -58,6 +64,7 @@ impl Chain {
                 let fields = Fields { a: number(*method), flags: (*chained).into(), ..Fields::default() };
                 put(self, 4, fields);
             }
+            Body::BuildFacts(facts) => self.text(record, 12, Fields::default(), &words(facts)),
             Body::PhaseStart { name, parent, steps } => {
                 let name = self.name(record, name);
                 let parent = parent.as_ref().map_or(0, |parent| self.name(record, parent));
@@ -192,6 +199,13 @@ fn library(facts: &LibraryFacts) -> String {
         ["proven", proven],
     ];
     facts.as_flattened().join("\0") + "\0"
+}
+
+/// The facts that the stories here have.
+fn words(facts: &BuildFacts) -> String {
+    let numbers = facts.config.iter().map(|(name, value)| (name.as_str(), *value));
+    let pairs = numbers.chain([("networkFlags", facts.network_flags), ("layers", facts.layers)]);
+    pairs.fold(String::new(), |text, (key, value)| text + key + "\0" + &value.to_string() + "\0")
 }
 
 fn number(method: Method) -> i32 {
