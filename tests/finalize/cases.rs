@@ -2,7 +2,8 @@
 
 use crate::common::environment;
 use crate::scene::{
-    COMMAND, LOST, Remains, START, Story, build_start, cut, header, process, returned, start, step, told,
+    COMMAND, Happening, LOST, Remains, START, Story, build_start, cut, header, process, returned, start,
+    step, told,
 };
 use crate::segments::{Chain, SLOTS, segment};
 use std::fs;
@@ -436,28 +437,33 @@ fn a_full_segment_promises_the_next() {
     assert_lost(&finish(full, &[&filling, &short], Some(0)).1, "0000.seg is missing");
 }
 
-#[test]
-fn a_record_that_was_never_finished_is_counted_and_loses_nothing() {
-    let key = main_process();
+/// The middle of a build with its fourth record and something of another kind before its last.
+fn with_a_fault(fault: fn(&mut Chain)) -> Evidence {
     let story = in_the_middle();
     let remains = Remains::of(&story, &story.events()[..1]);
     let mut chain = Chain::default();
-    let records: Vec<Record> = story
-        .happenings
-        .iter()
-        .filter_map(
-            |h| if let crate::scene::Happening::Told(record) = h { Some(record.clone()) } else { None },
-        )
-        .collect();
-    records[..4].iter().for_each(|record| chain.tell(record));
-    chain.hole();
-    chain.tell(&records[4]);
-    assert!(chain.len() > records.len());
-    chain.write(&remains.wire(), key);
+    let told = story.happenings.iter().filter_map(|happening| match happening {
+        Happening::Told(record) => Some(record),
+        Happening::Own(_) => None,
+    });
+    let records: Vec<&Record> = told.collect();
+    let (last, others) = records.split_last().expect("records");
+    others.iter().for_each(|record| chain.tell(record));
+    fault(&mut chain);
+    chain.tell(last);
+    chain.write(&remains.wire(), main_process());
     let evidence = remains.finish().expect("a bundle");
-    assert_eq!(failed(&evidence), "runner_lost");
-    assert_eq!((evidence.lost.len(), evidence.counts.unfinished_records), (0, 1));
     assert_eq!(evidence.counts.steps, 1, "what came after it is kept");
+    evidence
+}
+
+#[test]
+fn a_record_that_was_never_finished_is_no_loss_and_a_damaged_one_is() {
+    let evidence = with_a_fault(Chain::hole);
+    assert_eq!(failed(&evidence), "runner_lost");
+    let evidence = with_a_fault(Chain::noise);
+    assert_lost(&evidence, "damaged on disk");
+    assert_eq!(evidence.lost[0].records, 1);
 }
 
 #[test]

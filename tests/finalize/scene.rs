@@ -10,7 +10,7 @@ use std::sync::Arc;
 use stuckproof::clock::Mono;
 use stuckproof::event::{
     BuildFacts, CancelRequested, CancelSource, CommandExited, CommandStarted, Event, EventKind, JobEnded,
-    JobStarted, LogReader, LogWriter, Tensor,
+    JobStarted, LogReader, LogWriter,
 };
 use stuckproof::evidence::{self, Evidence};
 use stuckproof::observe::Tracker;
@@ -124,6 +124,7 @@ impl Story {
     /// A whole build with one step.
     pub fn build(&mut self, process: ProcessKey, build: u32, answered: u32, engine: bool) -> &mut Self {
         self.tell(process, build, build_start())
+            .tell(process, build, facts())
             .tell(process, build, start("Building engine", None))
             .tell(process, build, start("Timing tactics", Some("Building engine")))
             .tell(process, build, step("Timing tactics", answered))
@@ -246,7 +247,9 @@ impl Actor {
             self.running = true;
             self.open.clear();
             story.tell(process, self.build, build_start());
-            story.tell(process, self.build, described());
+            if chance.one_in(2) {
+                story.tell(process, self.build, facts());
+            }
         } else {
             let (build, open) = (self.build, self.open.last().copied());
             match (chance.below(12), open) {
@@ -281,17 +284,9 @@ impl Actor {
     }
 }
 
-/// What a builder says of its build.
-pub fn described() -> Body {
-    let input = Tensor { name: "an input".to_owned(), data_type: 0, shape: "1x3x8".to_owned() };
-    Body::BuildFacts(Box::new(BuildFacts {
-        config: [("flags".to_owned(), 64)].into(),
-        network_flags: 1,
-        layers: 2,
-        layer_kinds: [("0".to_owned(), 2)].into(),
-        inputs: vec![input],
-        ..BuildFacts::default()
-    }))
+fn facts() -> Body {
+    let config = BTreeMap::from([("flags".to_owned(), 7), ("optimizationLevel".to_owned(), 3)]);
+    Body::BuildFacts(Box::new(BuildFacts { config, layers: 12, ..BuildFacts::default() }))
 }
 
 pub fn build_start() -> Body {

@@ -49,6 +49,11 @@ impl Chain {
         self.slots.push([0; SLOT]);
     }
 
+    /// A slot that holds something else than was written.
+    pub fn noise(&mut self) {
+        self.slots.push([0x5a; SLOT]);
+    }
+
     /// Adds a record.
     pub fn tell(&mut self, record: &Record) {
         let put = |chain: &mut Self, kind, fields: Fields| chain.slot(record, kind, 1, &fields);
@@ -59,7 +64,7 @@ impl Chain {
                 let fields = Fields { a: number(*method), flags: (*chained).into(), ..Fields::default() };
                 put(self, 4, fields);
             }
-            Body::BuildFacts(facts) => self.text(record, 12, Fields::default(), &pairs(facts)),
+            Body::BuildFacts(facts) => self.text(record, 12, Fields::default(), &words(facts)),
             Body::PhaseStart { name, parent, steps } => {
                 let name = self.name(record, name);
                 let parent = parent.as_ref().map_or(0, |parent| self.name(record, parent));
@@ -182,14 +187,6 @@ fn check(low: u32, words: &[u64; 7]) -> u32 {
     ((even ^ (odd >> 17) ^ (odd << 47)).wrapping_mul(ODD) >> 32) as u32
 }
 
-fn pairs(facts: &BuildFacts) -> String {
-    let numbers = facts.config.iter().map(|(key, value)| format!("{key}\0{value}\0"));
-    let kinds = facts.layer_kinds.iter().map(|(kind, count)| format!("layerKind\0{kind}:{count}\0"));
-    let inputs = facts.inputs.iter().map(|t| format!("input\0{} {} {}\0", t.data_type, t.shape, t.name));
-    let network = format!("networkFlags\0{}\0layers\0{}\0", facts.network_flags, facts.layers);
-    numbers.chain([network]).chain(kinds).chain(inputs).collect()
-}
-
 fn library(facts: &LibraryFacts) -> String {
     let LibraryFacts { flavour, version, path, python, messages_unobserved, proven } = facts;
     let python = if *python { "1" } else { "0" };
@@ -202,6 +199,13 @@ fn library(facts: &LibraryFacts) -> String {
         ["proven", proven],
     ];
     facts.as_flattened().join("\0") + "\0"
+}
+
+/// The facts that the stories here have.
+fn words(facts: &BuildFacts) -> String {
+    let numbers = facts.config.iter().map(|(name, value)| (name.as_str(), *value));
+    let pairs = numbers.chain([("networkFlags", facts.network_flags), ("layers", facts.layers)]);
+    pairs.fold(String::new(), |text, (key, value)| text + key + "\0" + &value.to_string() + "\0")
 }
 
 fn number(method: Method) -> i32 {
