@@ -9,7 +9,7 @@ use crate::event::{
 };
 use crate::observe::Tracker;
 use crate::verdict::{Judge, Verdict};
-use crate::wire::{Reader, Record, Unread};
+use crate::wire::{DAMAGED, Reader, Record, Unread};
 use std::path::Path;
 
 /// The record of one job.
@@ -136,7 +136,7 @@ impl Recorder {
             self.append(&Event { at, kind: EventKind::RecordsUnfinished(unfinished) });
         }
         if unread.damaged > 0 {
-            self.lose(at, unread.damaged, "records of the attach library were damaged on disk");
+            self.lose(at, unread.damaged, DAMAGED);
         }
     }
 
