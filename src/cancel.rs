@@ -31,6 +31,8 @@ pub enum Via {
     StdinClosed,
     /// The time given by `--deadline` was over.
     Deadline,
+    /// The runner died, and the keeper took its place.
+    RunnerLost,
 }
 
 impl Via {
@@ -45,6 +47,7 @@ impl Via {
             Self::CancelFile => "cancel file",
             Self::StdinClosed => "stdin closed",
             Self::Deadline => "deadline",
+            Self::RunnerLost => "runner lost",
         }
     }
 }

@@ -89,7 +89,7 @@ impl Host {
             }
             (Via::Interrupt | Via::Terminate | Via::HangUp | Via::Deadline, Self::Ci(_)) => CancelSource::Ci,
             (Via::Interrupt, Self::Terminal) => CancelSource::CtrlC,
-            (Via::Terminate | Via::HangUp | Via::Deadline, _) => CancelSource::Service,
+            (Via::Terminate | Via::HangUp | Via::Deadline | Via::RunnerLost, _) => CancelSource::Service,
         }
     }
 }
