@@ -32,7 +32,7 @@ constexpr std::uint64_t kMaxText = 32 * 1024;
 struct Control {
     std::uint64_t magic;
     std::uint32_t version;
-    std::uint32_t unused;
+    std::uint32_t source;       // who asked, for the runner's own side; written before `cancel`
     std::uint64_t cancel;       // 0, or the number of the accepted request; the runner writes it once
     std::uint64_t requested_at; // CLOCK_MONOTONIC of that request, nanoseconds; written before `cancel`
     std::uint64_t sender;       // pid (low half) and uid (high half) where known, else all ones

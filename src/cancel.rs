@@ -50,6 +50,22 @@ impl Via {
             Self::RunnerLost => "runner lost",
         }
     }
+
+    /// The way whose word begins like this; the control page keeps eight bytes of it, and no two begin with the same.
+    #[must_use]
+    pub fn beginning_with(start: &str) -> Option<Self> {
+        const ALL: [Via; 8] = [
+            Via::Interrupt,
+            Via::Terminate,
+            Via::HangUp,
+            Via::ControlSocket,
+            Via::CancelFile,
+            Via::StdinClosed,
+            Via::Deadline,
+            Via::RunnerLost,
+        ];
+        ALL.into_iter().find(|via| !start.is_empty() && via.name().starts_with(start))
+    }
 }
 
 /// A wish to stop, as its source brings it.

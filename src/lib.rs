@@ -9,7 +9,7 @@
 //! | 1 | [`digest`], [`event`] |
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`] |
 //! | 3 | [`observe`], [`supervise`] |
-//! | 4 | [`evidence`] |
+//! | 4 | [`evidence`], [`resume`] |
 //! | 5 | [`render`] |
 //! | 7 | [`cli`] |
 
@@ -24,6 +24,7 @@ pub mod exit;
 pub mod fsio;
 pub mod observe;
 pub mod render;
+pub mod resume;
 pub mod supervise;
 pub mod verdict;
 pub mod wire;

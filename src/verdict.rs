@@ -211,8 +211,8 @@ impl Judge {
     fn without_build(&self) -> (State, Option<String>) {
         match &self.exit {
             Some((_, CommandExited { code: Some(0), .. })) => (State::Succeeded, None),
-            None if self.command.is_some() => (State::Failed, Some("runner_lost".to_owned())),
-            _ => (State::Failed, Some("command".to_owned())),
+            None => (State::Failed, Some("runner_lost".to_owned())),
+            Some(_) => (State::Failed, Some("command".to_owned())),
         }
     }
 

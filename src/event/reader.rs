@@ -105,6 +105,7 @@ pub struct LogReader<R> {
     prev: Hex,
     ended: bool,
     broken: bool,
+    whole: u64,
 }
 
 impl LogReader<BufReader<File>> {
@@ -129,6 +130,7 @@ impl<R: BufRead> LogReader<R> {
             prev: Hex::ZERO,
             ended: false,
             broken: false,
+            whole: 0,
         }
     }
 
@@ -164,6 +166,11 @@ impl<R: BufRead> LogReader<R> {
         self.prev
     }
 
+    /// The bytes of all lines that were read whole, their newlines included.
+    pub fn whole(&self) -> u64 {
+        self.whole
+    }
+
     /// Reads up to the next newline, which is dropped; false where none has come yet.
     fn fill(&mut self) -> Result<bool, LogFault> {
         let room = LONGEST_LINE.saturating_sub(self.partial.len() as u64);
@@ -173,6 +180,7 @@ impl<R: BufRead> LogReader<R> {
             return Err(LogFault::Io { line: self.line + 1, source });
         }
         if self.partial.last() == Some(&b'\n') {
+            self.whole += self.partial.len() as u64;
             self.partial.pop();
             return Ok(true);
         }

@@ -6,6 +6,7 @@
 use super::kinds::{
     CancelState, Event, EventKind, JobStarted, Message, PhaseFinished, PhaseStarted, StepCompleted,
 };
+use super::line::Line;
 use super::text;
 use crate::clock::{Anchor, Mono};
 use crate::digest::Hex;
@@ -78,18 +79,26 @@ impl LogWriter {
             .create_new(true)
             .open(path)
             .map_err(|source| LogError::Create { path: path.to_owned(), source })?;
+        // Whoever finishes a log that was left takes this lock first. Some file systems have none.
+        let _ = file.try_lock();
         Self::over(file, path, header)
     }
 
-    fn over(file: File, path: &Path, header: &JobStarted) -> Result<Self, LogError> {
-        let mut writer = Self {
+    /// Goes on with a log. `file` is open for appending and ends with the last line that `encoder` has followed.
+    #[must_use]
+    pub fn resume(file: File, path: &Path, encoder: Encoder) -> Self {
+        Self {
             path: path.to_owned(),
             file,
-            encoder: Encoder::new(header.anchor()),
+            encoder,
             buffer: Vec::with_capacity(BATCH + (4 << 10)),
             given_up: false,
             ended: false,
-        };
+        }
+    }
+
+    fn over(file: File, path: &Path, header: &JobStarted) -> Result<Self, LogError> {
+        let mut writer = Self::resume(file, path, Encoder::new(header.anchor()));
         writer.append(&Event { at: header.anchor().mono, kind: EventKind::JobStarted(header.clone()) })?;
         Ok(writer)
     }
@@ -165,6 +174,13 @@ impl Encoder {
     #[must_use]
     pub fn new(anchor: Anchor) -> Self {
         Self { seq: 0, prev: Hex::ZERO, wall: WallText::new(anchor), requested: None, acknowledged: None }
+    }
+
+    /// Takes the place after a line that was written before; `digest` is that of its bytes.
+    pub fn follow(&mut self, line: &Line, digest: Hex) {
+        self.cancel_state(&line.event);
+        self.seq = line.seq;
+        self.prev = digest;
     }
 
     /// Appends the event's line and a newline to `out`.

@@ -89,7 +89,8 @@ pub fn provisional(bundle: &Path, header: &JobStarted) -> Result<(), FsError> {
 
 /// Derives the evidence from the bundle's log and writes `phases.json`, `evidence.json` and `summary.json`.
 ///
-/// A log that ends early makes evidence that is not finished; one that was changed is an error.
+/// A file that holds this already is left alone. A log that ends early makes evidence that is not finished; one that was
+/// changed is an error.
 pub fn write(bundle: &Path) -> Result<Evidence, EvidenceError> {
     let mut derived = load(bundle)?;
     if let Some(fault) = derived.faults.drain(..).next() {
@@ -97,7 +98,10 @@ pub fn write(bundle: &Path) -> Result<Evidence, EvidenceError> {
     }
     let (phases, evidence, summary) =
         (compact(&derived.phases), pretty(&derived.evidence), pretty(&derived.summary));
-    write_all_atomic(bundle, &[(PHASES, &phases), (EVIDENCE, &evidence), (SUMMARY, &summary)])?;
+    let files = [(PHASES, &*phases), (EVIDENCE, &*evidence), (SUMMARY, &*summary)];
+    let differs =
+        |(name, bytes): &(&str, &[u8])| !std::fs::read(bundle.join(name)).is_ok_and(|old| old == *bytes);
+    write_all_atomic(bundle, &files.into_iter().filter(differs).collect::<Vec<_>>())?;
     Ok(derived.evidence)
 }
 

@@ -34,6 +34,7 @@ pub fn show(bundle: &Bundle, out: &mut impl Write, style: Style) -> io::Result<(
     }
     errors("Errors outside of any build", &evidence.errors, out, &paint)?;
     ladder(evidence, out, &paint)?;
+    leftovers(evidence, out, &paint)?;
     notes(evidence, out, &paint)
 }
 
@@ -56,6 +57,11 @@ fn facts(bundle: &Bundle, out: &mut impl Write, paint: &Painter) -> io::Result<(
     writeln!(out, "  name      {} on {}", Clean::short(&evidence.job), Clean::short(&header.host))?;
     writeln!(out, "  command   {}", command_line(&header.argv))?;
     writeln!(out, "  started   {}, ran {}", Clean::short(&evidence.started_at), Ms(evidence.duration_ms))?;
+    for pause in &evidence.pauses {
+        let length =
+            pause.paused_ms.map_or_else(|| "until its end".to_owned(), |ms| format!("for {}", Ms(ms)));
+        writeln!(out, "  paused    {length}, by {}", Clean::short(&pause.by))?;
+    }
     writeln!(out, "  ended     {}", ending(evidence))?;
     for library in &evidence.libraries {
         let version = Clean::short(&library.version);
@@ -247,6 +253,18 @@ fn ladder(evidence: &Evidence, out: &mut impl Write, paint: &Painter) -> io::Res
         let since =
             rung.since_request_ms.map(|ms| format!(", {} after the request", Ms(ms))).unwrap_or_default();
         writeln!(out, "  {}: {}{since}", Clean::short(&rung.rung), Clean::short(&rung.why))?;
+    }
+    Ok(())
+}
+
+fn leftovers(evidence: &Evidence, out: &mut impl Write, paint: &Painter) -> io::Result<()> {
+    if evidence.leftovers.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}", paint.head("What outlived the command"))?;
+    for leftover in &evidence.leftovers {
+        let (name, action) = (Clean::short(&leftover.name), Clean::short(&leftover.action));
+        writeln!(out, "  {name} (process {}, session {}): {action}", leftover.pid, leftover.session)?;
     }
     Ok(())
 }

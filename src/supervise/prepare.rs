@@ -20,7 +20,7 @@ use crate::cancel::{Cancellation, Request};
 use crate::clock::Anchor;
 use crate::event::{JobStarted, LogError};
 use crate::fsio::FsError;
-use crate::wire::{Control, WireError};
+use crate::wire::{Control, Requested, WireError};
 use std::ffi::OsStr;
 use std::io;
 use std::sync::Arc;
@@ -146,8 +146,15 @@ pub(super) fn told<T: 'static>(tell: &Sender<Note>, note: fn(T) -> Note) -> impl
 fn cancellation(host: Host, control: Arc<Control>, tell: Sender<Note>) -> Cancellation {
     let write_word = move |request: &Request| {
         let ask = &request.ask;
-        let written = control.request(request.number, request.at, ask.via.name(), ask.pid, ask.uid);
-        written.map_err(|e| e.to_string())
+        let requested = Requested {
+            request: request.number,
+            at: request.at,
+            source: ask.source,
+            via: ask.via.name().to_owned(),
+            pid: ask.pid,
+            uid: ask.uid,
+        };
+        control.request(&requested).map_err(|e| e.to_string())
     };
     let tell = move |request| drop(tell.send(Note::Request(request)));
     Cancellation::new(host == Host::Terminal, Box::new(write_word), Box::new(tell))

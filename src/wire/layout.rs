@@ -14,8 +14,13 @@ pub(super) const MAX_TEXT: usize = 32 * 1024;
 
 /// Offsets into the control page.
 pub(super) mod control {
+    pub(in crate::wire) const SOURCE: u64 = 12;
     pub(in crate::wire) const CANCEL: u64 = 16;
     pub(in crate::wire) const REQUESTED_AT: u64 = 24;
+    pub(in crate::wire) const SENDER: u64 = 32;
+    pub(in crate::wire) const ANCHOR: u64 = 40;
+    pub(in crate::wire) const VIA: u64 = 56;
+    pub(in crate::wire) const PROCESSES: u64 = 64;
     pub(in crate::wire) const LOST: u64 = 72;
 }
 

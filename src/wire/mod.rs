@@ -8,12 +8,14 @@ mod control;
 mod layout;
 mod reader;
 mod record;
+mod survey;
 #[cfg(test)]
 mod tests;
 
-pub use control::{Control, Losses};
+pub use control::{Control, Losses, Requested};
 pub use reader::Reader;
 pub use record::{Body, LibraryFacts, Method, ProcessKey, Record, Severity};
+pub use survey::damage;
 
 use std::io;
 use std::path::PathBuf;
@@ -28,6 +30,12 @@ pub enum WireError {
         path: PathBuf,
         /// What the system said.
         source: io::Error,
+    },
+    /// A file of the wire does not hold what its writer puts there.
+    #[error("{} is damaged, or was not written by this version of stuckproof", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
     },
     /// A file of the wire could not be read.
     #[error("cannot read {}: {source}; what the builder told from here on may be missing", path.display())]

@@ -6,10 +6,11 @@ use super::layout::{
 };
 use super::record::{Body, LibraryFacts, Method, ProcessKey, Record, Severity};
 use crate::clock::Mono;
+use rustix::fs::OFlags;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -349,22 +350,32 @@ fn severity(number: i32) -> Option<Severity> {
 }
 
 /// The process and the number of a segment, from `p<pid>-<registered>-<number>.seg`.
-fn parse_name(name: &str) -> Option<(ProcessKey, u64)> {
+pub(super) fn parse_name(name: &str) -> Option<(ProcessKey, u64)> {
     let mut parts = name.strip_prefix('p')?.strip_suffix(".seg")?.split('-');
     let pid = parts.next()?.parse().ok()?;
     let registered = Mono(parts.next()?.parse().ok()?);
-    let number = parts.next()?.parse().ok()?;
-    parts.next().is_none().then_some((ProcessKey { pid, registered }, number))
+    let number: u32 = parts.next()?.parse().ok()?;
+    parts.next().is_none().then_some((ProcessKey { pid, registered }, number.into()))
+}
+
+/// The path of a segment.
+pub(super) fn segment_path(dir: &Path, key: ProcessKey, number: u64) -> PathBuf {
+    dir.join(format!("p{}-{}-{number:04}.seg", key.pid, key.registered.0))
 }
 
 /// Opens a segment whose header is complete; nothing where it is not there or not one of this version.
-fn open_segment(dir: &Path, key: ProcessKey, number: u64) -> Result<Option<File>, WireError> {
-    let path = dir.join(format!("p{}-{}-{number:04}.seg", key.pid, key.registered.0));
-    let file = match File::open(&path) {
+pub(super) fn open_segment(dir: &Path, key: ProcessKey, number: u64) -> Result<Option<File>, WireError> {
+    let path = segment_path(dir, key, number);
+    // A link could lead out of the folder, and a pipe in a segment's place would be waited for.
+    let safe = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = match OpenOptions::new().read(true).custom_flags(safe).open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(WireError::Read { path, source }),
     };
+    if !file.metadata().is_ok_and(|facts| facts.is_file()) {
+        return Ok(None);
+    }
     let mut header = [0; 16];
     let bytes = read_at(&file, &mut header, 0).map_err(|source| WireError::Read { path, source })?;
     let known =
@@ -373,7 +384,7 @@ fn open_segment(dir: &Path, key: ProcessKey, number: u64) -> Result<Option<File>
 }
 
 /// Reads until the buffer is full or the file ends.
-fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+pub(super) fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
         match file.read_at(&mut buffer[filled..], at + filled as u64) {

@@ -12,8 +12,9 @@ use stuckproof::clock::{Anchor, Mono};
 use stuckproof::event::{
     ApplicationDeclined, AttachRefused, BuildReturned, BuildStarted, CancelAcknowledged, CancelRequested,
     CancelSource, CancelState, CommandExited, CommandStarted, Encoder, Ending, Event, EventKind,
-    EvidenceLost, JobEnded, JobStarted, LadderRung, LibraryAttached, Line, LogError, LogFault, LogReader,
-    LogWriter, Message, OpenPhase, PhaseAborted, PhaseFinished, PhaseStarted, State, StepCompleted,
+    EvidenceLost, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached,
+    Line, LogError, LogFault, LogReader, LogWriter, Message, OpenPhase, PhaseAborted, PhaseFinished,
+    PhaseStarted, State, StepCompleted,
 };
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(stuckproof::evidence::schema);
@@ -181,6 +182,16 @@ fn of_the_job() -> impl Strategy<Value = EventKind> {
     ]
 }
 
+/// What job control and the end of the command's processes put on record.
+fn of_the_processes() -> impl Strategy<Value = EventKind> {
+    let paused = text().prop_map(|by| EventKind::JobPaused(JobPaused { by }));
+    let resumed = any::<u64>().prop_map(|paused_ns| EventKind::JobResumed(JobResumed { paused_ns }));
+    let leftover = (any::<[u32; 2]>(), text(), text()).prop_map(|([pid, session], name, action)| {
+        EventKind::LeftoverFound(LeftoverFound { pid, name, session, action })
+    });
+    prop_oneof![paused, resumed, leftover]
+}
+
 fn last() -> impl Strategy<Value = EventKind> {
     (state(), option::of(text()), any::<bool>(), any::<u8>()).prop_map(
         |(state, cause, observed, exit_code)| {
@@ -206,7 +217,7 @@ fn first() -> impl Strategy<Value = JobStarted> {
 /// The events of a log: a header, at most so many of anything, and an end or not.
 pub fn events(most: usize) -> impl Strategy<Value = Vec<Event>> {
     let at = prop_oneof![START..START + 10_000_000_000, any::<u64>()].prop_map(Mono);
-    let kind = prop_oneof![4 => frequent(), 2 => of_a_build(), 2 => of_the_job()];
+    let kind = prop_oneof![4 => frequent(), 2 => of_a_build(), 2 => of_the_job().boxed(), 1 => of_the_processes().boxed()];
     (first(), vec((at, kind), 0..most), option::of(last())).prop_map(|(first, middle, last)| {
         let head = Event { at: first.anchor().mono, kind: EventKind::JobStarted(first) };
         let middle = middle.into_iter().map(|(at, kind)| Event { at, kind });

@@ -6,7 +6,9 @@ use crate::names::{HOSTILE, cases, text};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::fs;
-use stuckproof::event::{AttachRefused, CancelSource, EventKind, LogWriter};
+use stuckproof::event::{
+    AttachRefused, CancelSource, EventKind, JobPaused, JobResumed, LeftoverFound, LogWriter,
+};
 use stuckproof::evidence::{self, EvidenceError, JobState};
 use stuckproof::render::{Style, show};
 use stuckproof::wire::{Body, LibraryFacts, Severity};
@@ -100,7 +102,15 @@ pub fn unobserved() -> Job {
         pid: 4002,
         reason: "TensorRT 8.6.1.6 has no progress monitor; update to 9.1 or later".to_owned(),
     }));
+    job.at(100).event(EventKind::JobPaused(JobPaused { by: "SIGTSTP".to_owned() }));
+    job.at(600).event(EventKind::JobResumed(JobResumed { paused_ns: 500_000_000 }));
     job.at(900).exit(Some(0), None);
+    job.at(910).event(EventKind::LeftoverFound(LeftoverFound {
+        pid: 4003,
+        name: "ccache\u{1b}[31m".to_owned(),
+        session: 4003,
+        action: "left".to_owned(),
+    }));
     job.end(0);
     job
 }

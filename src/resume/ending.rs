@@ -1,0 +1,171 @@
+//! Writes the rest of a log: what the builders told, what the caller knows, and the end.
+
+use super::Known;
+use super::gather::{Page, Remains};
+use super::replay::Rest;
+use super::seen::Seen;
+use crate::cancel::Via;
+use crate::event::{
+    CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobEnded, LogError, LogWriter, State,
+};
+use crate::exit::{self, End, Outcome};
+use crate::verdict::Verdict;
+use crate::wire::Requested;
+
+/// The reason that stands with a request of which only the control page knew.
+const FROM_THE_PAGE: &str =
+    "taken from the control page: the runner was lost before it could put this on record";
+/// Why the last line is not enough for a success.
+const NOT_VOUCHED: &str =
+    "the log ends with the command's exit code 0, and no later line vouches for that one";
+
+/// The writing of the rest.
+pub(super) struct Ending {
+    writer: LogWriter,
+    seen: Seen,
+    rest: Rest,
+}
+
+impl Ending {
+    /// Goes on behind what was seen.
+    pub(super) fn new(writer: LogWriter, seen: Seen, rest: Rest) -> Self {
+        Self { writer, seen, rest }
+    }
+
+    /// Writes everything up to the end, on disk when this returns.
+    pub(super) fn write(&mut self, known: &Known, remains: Remains) -> Result<(), LogError> {
+        let Remains { page, mut losses, .. } = remains;
+        let doubtful = self.seen.ends_with_success && known.exited.is_none();
+        losses.extend(doubtful.then(|| loss(NOT_VOUCHED)));
+        losses.extend(self.rest.loss.take());
+        let news = self.news(known, &page);
+        self.append_rest(news)?;
+        losses.extend(self.contradiction(&page));
+        for event in self.seen.aborts(known.reason) {
+            self.put(&event)?;
+        }
+        for lost in losses {
+            self.lose(lost)?;
+        }
+        let ended = self.end(known.exit_code);
+        self.put(&Event { at: self.seen.last, kind: EventKind::JobEnded(ended) })?;
+        self.writer.sync()
+    }
+
+    /// What is not on record yet and comes from no builder, in the order of time.
+    fn news(&self, known: &Known, page: &Page) -> Vec<Event> {
+        let mut news = known.events.clone();
+        let exited = known.exited.clone().filter(|_| self.seen.exited.is_none());
+        news.extend(exited.map(|(at, exited)| Event { at, kind: EventKind::CommandExited(exited) }));
+        let asked = self.seen.accepted.is_some() || news.iter().any(is_accepted_request);
+        if let Page::Request(requested) = page
+            && !asked
+        {
+            news.push(Event { at: requested.at, kind: from_the_page(requested) });
+        }
+        news.sort_by_key(|event| event.at);
+        news
+    }
+
+    /// Appends the records that are left and the news, as they happened.
+    fn append_rest(&mut self, news: Vec<Event>) -> Result<(), LogError> {
+        for event in std::mem::take(&mut self.rest.due) {
+            self.put(&event)?;
+        }
+        let mut news = news.into_iter().peekable();
+        let mut made = Vec::new();
+        for record in std::mem::take(&mut self.rest.records) {
+            while let Some(event) = news.next_if(|event| event.at < record.at) {
+                self.put_news(event)?;
+            }
+            self.rest.tracker.ingest(&record, &mut made);
+            for event in made.drain(..) {
+                self.put(&event)?;
+            }
+        }
+        news.try_for_each(|event| self.put_news(event))
+    }
+
+    fn put_news(&mut self, mut event: Event) -> Result<(), LogError> {
+        let mut answers = Vec::new();
+        if let EventKind::CancelRequested(request) = &mut event.kind {
+            if request.open_branch.is_empty() {
+                request.open_branch = self.rest.tracker.open_branch(event.at);
+            }
+            if request.accepted {
+                self.rest.tracker.request_accepted(request.request, event.at, &mut answers);
+            }
+        }
+        self.put(&event)?;
+        answers.iter().try_for_each(|answer| self.put(answer))
+    }
+
+    /// The runner writes the page and the log; where they tell of different requests, one of them was damaged.
+    fn contradiction(&self, page: &Page) -> Option<EvidenceLost> {
+        let log = self.seen.accepted.as_ref().map(|(at, request)| (request.request, *at, request.source));
+        let agree = match page {
+            Page::Unreadable => true,
+            Page::NoRequest => log.is_none(),
+            Page::Request(page) => log == Some((page.request, page.at, page.source)),
+        };
+        (!agree).then(|| loss("the log and the control page tell of different requests to stop"))
+    }
+
+    fn lose(&mut self, lost: EvidenceLost) -> Result<(), LogError> {
+        if self.seen.losses.contains(&lost) {
+            return Ok(());
+        }
+        self.put(&Event { at: self.seen.last, kind: EventKind::EvidenceLost(lost) })
+    }
+
+    fn put(&mut self, event: &Event) -> Result<(), LogError> {
+        self.seen.see(event);
+        self.writer.append(event)
+    }
+
+    fn end(&self, unknown: u8) -> JobEnded {
+        let verdict = self.seen.verdict();
+        let exit_code = self.exit_code(&verdict, unknown);
+        let Verdict { state, cause, observed, .. } = verdict;
+        JobEnded { state, cause, observed, exit_code }
+    }
+
+    /// The code that the runner would have given.
+    fn exit_code(&self, verdict: &Verdict, unknown: u8) -> u8 {
+        let code = |exited: &CommandExited| exited.code.and_then(|code| u8::try_from(code).ok());
+        let end = match &self.seen.exited {
+            Some(CommandExited { signal: Some(signal), .. }) => End::Signal(*signal),
+            exited => End::Code(exited.as_ref().and_then(code).unwrap_or(unknown)),
+        };
+        let deadline = Via::Deadline.name();
+        exit::of_job(Outcome {
+            end,
+            succeeded: verdict.state == State::Succeeded,
+            deadline: self.seen.accepted.as_ref().is_some_and(|(_, request)| request.via == deadline),
+            own_fault: !self.seen.losses.is_empty(),
+        })
+    }
+}
+
+fn loss(reason: &str) -> EvidenceLost {
+    EvidenceLost { records: 0, reason: reason.to_owned() }
+}
+
+fn is_accepted_request(event: &Event) -> bool {
+    matches!(&event.kind, EventKind::CancelRequested(request) if request.accepted)
+}
+
+fn from_the_page(requested: &Requested) -> EventKind {
+    EventKind::CancelRequested(CancelRequested {
+        request: requested.request,
+        source: requested.source,
+        via: Via::beginning_with(&requested.via)
+            .map_or_else(|| requested.via.clone(), |via| via.name().to_owned()),
+        reason: Some(FROM_THE_PAGE.to_owned()),
+        accepted: true,
+        kill: false,
+        pid: requested.pid,
+        uid: requested.uid,
+        open_branch: Vec::new(),
+    })
+}

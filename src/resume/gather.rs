@@ -1,0 +1,103 @@
+//! What the builders left behind: the records of the wire, the control page, and what is missing of both.
+
+use crate::event::{EvidenceLost, JobStarted};
+use crate::fsio::{self, FsError};
+use crate::wire::{self, Control, Reader, Record, Requested, WireError};
+use std::path::{Path, PathBuf};
+
+/// Everything that is on the wire of a job whose processes are gone.
+#[derive(Debug, Default)]
+pub(super) struct Remains {
+    /// Every record, in the order of time.
+    pub(super) records: Vec<Record>,
+    /// What the control page says.
+    pub(super) page: Page,
+    /// What is missing.
+    pub(super) losses: Vec<EvidenceLost>,
+}
+
+/// What a control page says of the accepted request.
+#[derive(Debug, Default)]
+pub(super) enum Page {
+    /// It cannot be read.
+    #[default]
+    Unreadable,
+    /// There was none.
+    NoRequest,
+    /// This one.
+    Request(Requested),
+}
+
+impl Remains {
+    /// Reads them; what cannot be read is a loss.
+    pub(super) fn gather(bundle: &Path, header: &JobStarted) -> Self {
+        let mut remains = Self::default();
+        let Some(wire) = folder(bundle, &header.job) else {
+            remains.lose(
+                0,
+                "the wire is not there: what the builders told after the log's last line is unknown",
+            );
+            return remains;
+        };
+        if let Err(e) = remains.read(&wire, header) {
+            remains.lose(0, &e.to_string());
+        }
+        remains
+    }
+
+    fn read(&mut self, wire: &Path, header: &JobStarted) -> Result<(), WireError> {
+        let torn = Reader::new(wire).finish(&mut self.records)?;
+        if torn > 0 {
+            self.lose(torn, "records were torn: their process was ended while it wrote them");
+        }
+        for damage in wire::damage(wire, header.anchor())? {
+            self.lose(0, &damage);
+        }
+        let control = Control::open(wire)?;
+        let losses = control.losses()?;
+        if losses.records > 0 || losses.errno != 0 {
+            let error = std::io::Error::from_raw_os_error(losses.errno);
+            self.lose(losses.records, &format!("{}: {error}", losses.what));
+        }
+        self.page = control.requested()?.map_or(Page::NoRequest, Page::Request);
+        Ok(())
+    }
+
+    fn lose(&mut self, records: u64, reason: &str) {
+        self.losses.push(EvidenceLost { records, reason: reason.to_owned() });
+    }
+}
+
+/// The wire's folder: in the bundle, or where jobs of this user have theirs when the bundle cannot be mapped. A path that
+/// stands in the bundle is never followed.
+pub(super) fn folder(bundle: &Path, job: &str) -> Option<PathBuf> {
+    let is_folder = |path: &PathBuf| path.symlink_metadata().is_ok_and(|facts| facts.is_dir());
+    let inside = bundle.join("wire");
+    if is_folder(&inside) {
+        return Some(inside);
+    }
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    if job.is_empty() || !job.chars().all(plain) {
+        return None;
+    }
+    Some(fsio::runtime_folder().ok()?.join(format!("{job}.wire"))).filter(is_folder)
+}
+
+/// Takes the wire away, once everything in it is in the log. A file that is not ours stays, and its folder with it.
+pub(super) fn remove(bundle: &Path, job: &str) -> Result<(), FsError> {
+    let Some(wire) = folder(bundle, job) else { return Ok(()) };
+    let failed = |e| FsError::new("remove", &wire, e);
+    for entry in std::fs::read_dir(&wire).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        let ours = ["control", "runner.lock"].iter().any(|known| name == *known)
+            || Path::new(&name).extension().is_some_and(|extension| extension == "seg");
+        if ours {
+            std::fs::remove_file(entry.path()).map_err(failed)?;
+        }
+    }
+    match std::fs::remove_dir(&wire) {
+        Err(e) if e.kind() != std::io::ErrorKind::DirectoryNotEmpty => Err(failed(e)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,100 @@
+//! Finishes a bundle whose runner was lost, from what is on disk: the log, the wire and the control page.
+//!
+//! The log's whole lines stay as they are. What the builders wrote to the wire after the last of them is appended, then
+//! what the caller knows, then the end with its verdict; the other files are derived from the log as ever. Nothing here
+//! reads a clock: the end gets the last moment that is on record, so the same remains always finish to the same bytes.
+//!
+//! Where a part of the record is missing or damaged, the job is failed for it, whatever the rest says.
+
+mod ending;
+mod gather;
+mod log;
+mod replay;
+mod seen;
+
+use crate::clock::Mono;
+use crate::event::{CommandExited, Event, EvidenceLost, LogError};
+use crate::evidence::{self, Evidence, EvidenceError};
+use crate::exit;
+use crate::fsio::FsError;
+use ending::Ending;
+use gather::Remains;
+use log::Log;
+use replay::Replay;
+use seen::Seen;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// What the caller knows of the job besides what is on disk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known<'a> {
+    /// How and when the command ended, if the caller saw it.
+    pub exited: Option<(Mono, CommandExited)>,
+    /// What the caller did or found itself: rungs of the ladder, leftovers, pauses.
+    pub events: Vec<Event>,
+    /// Why the runner did not finish the job, for the phases that are closed here.
+    pub reason: &'a str,
+    /// What counts as the command's exit code where its end is not on record.
+    pub exit_code: u8,
+}
+
+impl Known<'_> {
+    /// Nothing but that the runner is gone.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self { exited: None, events: Vec::new(), reason: "the runner was lost", exit_code: exit::OWN_FAULT }
+    }
+}
+
+/// Why a bundle cannot be finished.
+#[derive(Debug, Error)]
+pub enum ResumeError {
+    /// Somebody writes the log.
+    #[error("the job of {path} is still being recorded; wait for its end, or stop it with `stuckproof cancel`", path = .0.display())]
+    Busy(PathBuf),
+    /// Neither the log nor `evidence.json` tells what was run.
+    #[error("nothing in {path} tells what was run: events.jsonl has no first line and evidence.json no header; the job was stopped while it began, or this is no bundle", path = .0.display())]
+    NoHeader(PathBuf),
+    /// The log has an end that is not its own.
+    #[error("the end of the log in {path} does not follow from its events; it was changed after it was written, so it is left as it is", path = .0.display())]
+    ForeignEnd(PathBuf),
+    /// A file of the bundle cannot be used.
+    #[error(transparent)]
+    File(#[from] FsError),
+    /// The log cannot be written.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The evidence cannot be derived or written.
+    #[error(transparent)]
+    Evidence(#[from] EvidenceError),
+}
+
+/// Finishes the bundle in a folder. One that is finished already gets its derived files again where they are missing or
+/// differ, and is otherwise left alone.
+///
+/// # Errors
+/// When somebody else writes the bundle, when nothing in it tells what was run, and when it cannot be written.
+pub fn finish(bundle: &Path, known: &Known) -> Result<Evidence, ResumeError> {
+    let mut log = Log::open(bundle)?;
+    let job = log.header().job.clone();
+    let mut remains = Remains::gather(bundle, log.header());
+    let mut replay = Replay::new(std::mem::take(&mut remains.records));
+    let mut seen = Seen::new(log.header().anchor().mono);
+    log.read(|event| {
+        seen.see(event);
+        replay.see(event);
+    })?;
+    let _locked = log.lock_again()?;
+    if log.is_ended() {
+        seen.check_end(bundle)?;
+    } else {
+        let (writer, damaged) = log.go_on()?;
+        remains.losses.extend(damaged.map(|reason| EvidenceLost { records: 0, reason }));
+        Ending::new(writer, seen, replay.rest()).write(known, remains)?;
+    }
+    let evidence = evidence::write(bundle)?;
+    if evidence.lost.is_empty() {
+        gather::remove(bundle, &job)?;
+    }
+    Ok(evidence)
+}
