@@ -1,8 +1,14 @@
 //! The hidden verb of the keeper.
 
-use crate::supervise;
+use crate::exit;
+use crate::resume::{self, Known};
+use crate::supervise::{self, Orphaned};
 use clap::Args;
+use std::path::Path;
 use std::process::ExitCode;
+
+/// The file in the bundle for what a keeper has to say: nobody reads its streams.
+const DIARY: &str = "keeper.log";
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -13,8 +19,18 @@ pub(super) struct Options {
 
 /// Watches over the command; where the runner was lost, finishes its bundle.
 pub(super) fn main(_: &Options) -> ExitCode {
-    if let Some(orphaned) = supervise::keep() {
-        drop(orphaned);
+    let Some(Orphaned { bundle, exited, events, log }) = supervise::keep() else { return ExitCode::SUCCESS };
+    let known = Known { exited, events, reason: "the runner was lost", exit_code: exit::OWN_FAULT };
+    // The lock goes with the handle, at the last moment at which nobody else can have it.
+    drop(log);
+    match resume::finish(&bundle, &known) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(e) => complain(&bundle, &e),
     }
-    ExitCode::SUCCESS
+}
+
+fn complain(bundle: &Path, why: &resume::ResumeError) -> ExitCode {
+    // A bundle that cannot be written cannot hold this either.
+    let _ = std::fs::write(bundle.join(DIARY), format!("stuckproof: the runner was lost, and {why}\n"));
+    ExitCode::from(exit::OWN_FAULT)
 }

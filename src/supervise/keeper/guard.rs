@@ -84,8 +84,8 @@ pub(super) struct Guard {
     pub(super) orders: Orders,
     pub(super) family: Family,
     pub(super) exit: Option<(Mono, CommandExited)>,
-    /// The runner's lock: as long as it is held, nobody else finishes the bundle.
-    pub(super) lock: Option<OwnedFd>,
+    /// The log, whose lock it shares with the runner: as long as it is held, nobody else finishes the bundle.
+    pub(super) log: Option<OwnedFd>,
     command: Pid,
     oom: OomWatch,
     may_reap: bool,
@@ -113,9 +113,9 @@ impl Guard {
         let session = orders.seat.session_of(group.id());
         let family = Family::new(Kin::of(std::process::id()), group, session);
         let _ = line.channel.send(&Report::Started(group.id()));
-        let lock = descriptors.next();
+        let log = descriptors.next();
         let (exit, may_reap, alone) = (None, false, false);
-        Some(Self { line, orders, family, exit, lock, command, oom, may_reap, alone })
+        Some(Self { line, orders, family, exit, log, command, oom, may_reap, alone })
     }
 
     fn watch(&mut self) -> End {

@@ -58,12 +58,6 @@ impl Keeper {
         Ok(Self { pid, started, channel: Channel::new(ours) })
     }
 
-    /// Its process.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.pid.as_raw_nonzero().get().unsigned_abs()
-    }
-
     /// Lets it start the command, and waits until that is done.
     ///
     /// # Errors

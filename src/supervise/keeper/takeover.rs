@@ -4,12 +4,15 @@
 use super::guard::Guard;
 use crate::cancel::Via;
 use crate::clock::Mono;
-use crate::event::{CancelSource, CommandExited, CommandStarted, Event, EventKind, LadderRung, LogReader};
+use crate::event::{
+    CancelRequested, CancelSource, CommandExited, CommandStarted, Event, EventKind, LadderRung, LogReader,
+};
 use crate::supervise::family::Members;
 use crate::supervise::host::Patience;
 use crate::supervise::keep::Keep;
 use crate::supervise::kin::Process;
 use crate::supervise::ladder::{LEFTOVER_GRACE, Ladder, Rung, UNKILLABLE};
+use crate::verdict::RUNNER_LOST;
 use crate::wire::{Body, Control, Reader, Requested};
 use rustix::process::Signal;
 use rustix::time::Timespec;
@@ -25,8 +28,6 @@ const GRACE: Duration = Duration::from_secs(5);
 const KILL_AFTER: Duration = Duration::from_secs(2);
 /// How often the job's processes are looked at.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
-/// Why everything here happens, as the evidence says it.
-const WHY: &str = "the runner was lost";
 
 /// A job that its runner left, none of whose processes lives any more.
 #[derive(Debug)]
@@ -37,8 +38,8 @@ pub struct Orphaned {
     pub exited: Option<(Mono, CommandExited)>,
     /// What the keeper did, and what it saw that the log does not tell.
     pub events: Vec<Event>,
-    /// As long as this is held, nobody else finishes the bundle.
-    pub lock: Option<OwnedFd>,
+    /// The log, whose lock it shares: as long as this is held, nobody else finishes the bundle.
+    pub log: Option<OwnedFd>,
 }
 
 /// Stops the build, ends what is left, and tells what was seen.
@@ -58,7 +59,7 @@ pub(super) fn take_over(guard: Guard) -> Orphaned {
     }
     let Takeover { guard, events, .. } = takeover;
     let exited = guard.exit.filter(|_| !logged.exited);
-    Orphaned { bundle, exited, events, lock: guard.lock }
+    Orphaned { bundle, exited, events, log: guard.log }
 }
 
 /// What of the command's life the log tells.
@@ -100,12 +101,12 @@ impl Takeover {
         }
         let wire = PathBuf::from(&self.guard.orders.wire);
         let now = Mono::now();
-        let cooperative = ask(&wire, now) && build_runs(&wire);
+        let cooperative = self.ask(&wire, now) && build_runs(&wire);
         // Where the job was paused, nobody could answer.
         let _ = self.guard.family.send(Signal::CONT, Members::Bound);
         let mut ladder = Ladder::new(self.patience());
         ladder.request(now);
-        self.put_rung(Rung::Cooperative, WHY.to_owned());
+        self.put_rung(Rung::Cooperative, RUNNER_LOST.to_owned());
         loop {
             self.guard.wait(&TICK);
             if self.guard.exit.is_some() {
@@ -113,7 +114,7 @@ impl Takeover {
             }
             if let Some(climb) = ladder.due(Mono::now(), cooperative) {
                 let sent = self.guard.family.strike(climb.rung, Members::Bound);
-                self.put_sent(climb.rung, format!("{WHY}; {}", climb.why), sent);
+                self.put_sent(climb.rung, format!("{RUNNER_LOST}; {}", climb.why), sent);
             }
         }
     }
@@ -129,9 +130,35 @@ impl Takeover {
             }
             let sent = self.guard.family.strike(rung, Members::All);
             let words: Vec<String> = left.iter().map(Process::in_words).collect();
-            self.put_sent(rung, format!("{WHY}; leftover processes: {}", words.join(", ")), sent);
+            self.put_sent(rung, format!("{RUNNER_LOST}; leftover processes: {}", words.join(", ")), sent);
             left.iter().for_each(|process| self.put_leftover(process));
             self.wait_for_none(rung, limit);
+        }
+    }
+
+    /// Writes the cancel word, if nobody has. False when no builder can be told.
+    fn ask(&mut self, wire: &Path, at: Mono) -> bool {
+        let Ok(control) = Control::open(wire) else { return false };
+        match control.requested() {
+            Ok(Some(_)) => true,
+            // Where no word was written, no request was accepted, and so this is the first.
+            Ok(None) => {
+                let request = first_request();
+                let asked = Requested {
+                    request: request.request,
+                    at,
+                    source: request.source,
+                    via: request.via.clone(),
+                    pid: None,
+                    uid: None,
+                };
+                let written = control.request(&asked).is_ok();
+                if written {
+                    self.events.push(Event { at, kind: EventKind::CancelRequested(request) });
+                }
+                written
+            }
+            Err(_) => false,
         }
     }
 
@@ -177,18 +204,18 @@ impl Takeover {
     }
 }
 
-/// Writes the cancel word, if nobody has. False when no builder can be told.
-fn ask(wire: &Path, at: Mono) -> bool {
-    let Ok(control) = Control::open(wire) else { return false };
-    match control.requested() {
-        Ok(Some(_)) => true,
-        // Where no word was written, no request was accepted, and so this is the first.
-        Ok(None) => {
-            let (via, source) = (Via::RunnerLost.name().to_owned(), CancelSource::Service);
-            let first = Requested { request: 1, at, source, via, pid: None, uid: None };
-            control.request(&first).is_ok()
-        }
-        Err(_) => false,
+/// The keeper's own request to stop, as the only one of its job.
+fn first_request() -> CancelRequested {
+    CancelRequested {
+        request: 1,
+        source: CancelSource::Service,
+        via: Via::RunnerLost.name().to_owned(),
+        reason: None,
+        accepted: true,
+        kill: false,
+        pid: None,
+        uid: None,
+        open_branch: Vec::new(),
     }
 }
 
