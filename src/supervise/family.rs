@@ -20,9 +20,7 @@ pub struct Family {
 pub enum Members {
     /// Those of the command's own session.
     Bound,
-    /// Those that moved to a session of their own, as daemons do on purpose.
-    Daemons,
-    /// All.
+    /// All, with those that moved to a session of their own, as daemons do on purpose.
     All,
 }
 
@@ -50,33 +48,36 @@ impl Family {
     }
 
     /// Whoever inherits the orphans has no child any more: nothing of the family is left.
-    pub fn is_gone(&mut self) {
+    pub fn leave(&mut self) {
         self.gone = true;
+    }
+
+    /// Whether it is known, without another look, that nothing of the family is left.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.gone
     }
 
     /// The living members; nobody can be named without `/proc`.
     #[must_use]
     pub fn living(&self, members: Members) -> Vec<Process> {
-        if self.gone {
-            return Vec::new();
-        }
-        let mut living = self.kin.living().unwrap_or_default();
-        living.retain(|p| match members {
-            Members::Bound => self.binds(p),
-            Members::Daemons => !self.binds(p),
-            Members::All => true,
-        });
-        living
+        self.look(members).unwrap_or_default()
     }
 
-    /// Whether the command is reaped and none of these members is left. Without `/proc` only the group can be asked.
+    /// Whether none of these members is left. Without `/proc` only the group can be asked, once its leader is reaped.
     #[must_use]
     pub fn has_none(&self, members: Members) -> bool {
-        match self.kin.living() {
-            _ if self.gone => true,
-            Some(_) => self.living(members).is_empty(),
-            None => members == Members::Daemons || self.group.is_unknown(),
+        self.look(members).map_or_else(|| self.group.is_unknown(), |living| living.is_empty())
+    }
+
+    /// The living members; `None` where they cannot be seen.
+    fn look(&self, members: Members) -> Option<Vec<Process>> {
+        if self.gone {
+            return Some(Vec::new());
         }
+        let mut living = self.kin.living()?;
+        living.retain(|process| members == Members::All || self.binds(process));
+        Some(living)
     }
 
     fn binds(&self, process: &Process) -> bool {
@@ -102,11 +103,11 @@ impl Family {
     /// As for [`strike`](Self::strike).
     pub fn send(&self, signal: Signal, members: Members) -> io::Result<()> {
         let group = self.group.id();
+        let living = self.look(members);
         // Once the leader is reaped, a group of which nobody is left may have given its number to a stranger.
-        let known = self.kin.living().map(|living| living.iter().any(|p| p.group == group));
-        let there = !self.group.is_reaped() || known.unwrap_or(!self.gone);
-        let mut sent = if there { self.group.send(signal) } else { Ok(()) };
-        for process in self.living(members).into_iter().filter(|p| p.group != group) {
+        let there = living.as_ref().is_none_or(|living| living.iter().any(|p| p.group == group));
+        let mut sent = if there || !self.group.is_reaped() { self.group.send(signal) } else { Ok(()) };
+        for process in living.unwrap_or_default().into_iter().filter(|p| p.group != group) {
             sent = sent.and(process.signal(signal));
         }
         sent

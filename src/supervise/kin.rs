@@ -191,7 +191,8 @@ mod tests {
             session: 1,
             started: u64::from(pid),
         };
-        let all = vec![process(9, 7), process(1, 0), process(5, 3), process(7, 5), process(4, 1), process(3, 1)];
+        let all =
+            vec![process(9, 7), process(1, 0), process(5, 3), process(7, 5), process(4, 1), process(3, 1)];
         let found: Vec<u32> = descendants(3, all).into_iter().map(|p| p.pid).collect();
         assert_eq!(found, [5, 7, 9]);
     }

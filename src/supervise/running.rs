@@ -32,13 +32,16 @@ use std::time::Duration;
 
 /// How often the wire is looked at while the command lives.
 const TICK: Duration = Duration::from_millis(20);
+/// How long the keeper has to tell that nothing is left before all processes are looked at for it.
+const TELLING: Duration = Duration::from_millis(10);
 
 /// A job from the start of its command on.
 pub(super) struct Running {
     core: Core,
     /// The command and its descendants; none where it was never started, or where it was given up.
     family: Option<Family>,
-    exit: Option<CommandExited>,
+    /// When and how the command ended.
+    exit: Option<(Mono, CommandExited)>,
     /// How the accepted request came.
     accepted: Option<Via>,
     /// Whether a person asked for more than a request, and has not got it yet.
@@ -99,12 +102,7 @@ impl Running {
         }
     }
 
-    fn set_to_work(
-        &mut self,
-        mut keeper: Keeper,
-        orders: &Orders,
-        streams: [OwnedFd; 3],
-    ) -> io::Result<()> {
+    fn set_to_work(&mut self, mut keeper: Keeper, orders: &Orders, streams: [OwnedFd; 3]) -> io::Result<()> {
         let started = keeper.order(orders, streams, self.core.recorder.log_file().as_fd())?;
         let missing = || io::Error::other("it has no process number");
         let pid = i32::try_from(started).ok().and_then(Pid::from_raw).ok_or_else(missing)?;
@@ -154,7 +152,11 @@ impl Running {
 
     /// The command ended, and with it, or after it, everything that must end.
     fn is_over(&self) -> bool {
-        self.exit.is_some() && self.family.as_ref().is_none_or(|family| family.has_none(self.doomed()))
+        let Some((at, _)) = self.exit else { return false };
+        let told = Mono::now().since(at) < TELLING;
+        self.family
+            .as_ref()
+            .is_none_or(|family| family.is_gone() || (!told && family.has_none(self.doomed())))
     }
 
     /// Who must end. After a success, daemons may stay.
@@ -201,7 +203,7 @@ impl Running {
             Report::Exited(at, exited) if self.exit.is_none() => self.command_ended(Mono(at), exited),
             Report::Alone => {
                 if let Some(family) = &mut self.family {
-                    family.is_gone();
+                    family.leave();
                 }
             }
             // The keeper may have told of the end and died before it could reap.
@@ -254,7 +256,7 @@ impl Running {
         exited.oom_kills = self.core.oom.kills();
         self.core.recorder.poll();
         self.record(at, EventKind::CommandExited(exited.clone()));
-        self.exit = Some(exited);
+        self.exit = Some((at, exited));
         if let Some(family) = &mut self.family {
             family.leader_reaped();
             self.core.ladder.leave_behind(at);
@@ -333,11 +335,15 @@ impl Running {
         }
     }
 
-    /// After SIGKILL: those that were forked at that very moment, in sessions of their own. A refusal is on record.
-    fn kill_the_new(&self) {
-        if let Some(family) = self.family.as_ref().filter(|_| self.core.ladder.is_killed()) {
-            let _ = family.strike(Rung::Kill, self.doomed());
+    /// After SIGKILL: those that were forked at that very moment, and those that only the command's end has doomed.
+    fn kill_the_new(&mut self) {
+        let Some(family) = self.family.clone().filter(|_| self.core.ladder.is_killed()) else { return };
+        if self.exit.is_some() {
+            let left = family.living(self.doomed());
+            self.record_leftovers(&left, "killed");
         }
+        // A refusal is on record already.
+        let _ = family.strike(Rung::Kill, self.doomed());
     }
 
     fn signal(&mut self, climb: Climb) {
@@ -440,10 +446,12 @@ impl Running {
     }
 
     fn exit_code(&self, verdict: &Verdict) -> u8 {
-        let code = |exited: &CommandExited| exited.code.and_then(|c| u8::try_from(c).ok());
         let end = match &self.exit {
-            Some(CommandExited { signal: Some(signal), .. }) => End::Signal(*signal),
-            exited => End::Code(exited.as_ref().and_then(code).unwrap_or(exit::OWN_FAULT)),
+            Some((_, CommandExited { signal: Some(signal), .. })) => End::Signal(*signal),
+            Some((_, CommandExited { code: Some(code), .. })) => {
+                End::Code(u8::try_from(*code).unwrap_or(exit::OWN_FAULT))
+            }
+            _ => End::Code(exit::OWN_FAULT),
         };
         exit::of_job(exit::Outcome {
             end,

@@ -105,7 +105,9 @@ pub enum SpawnError {
         source: io::Error,
     },
     /// It could not even be tried.
-    #[error("cannot start {program}: {source}; the machine is short of processes or memory, or a limit was reached")]
+    #[error(
+        "cannot start {program}: {source}; the machine is short of processes or memory, or a limit was reached"
+    )]
     NoProcess {
         /// The command.
         program: String,
@@ -156,11 +158,14 @@ pub fn spawn(start: Start<'_>) -> Result<Pid, SpawnError> {
 #[must_use]
 pub fn ourselves() -> Command {
     let own = Path::new("/proc/self/exe");
+    if own.exists() {
+        let mut command = Command::new(own);
+        command.arg0("stuckproof");
+        return command;
+    }
+    // Without /proc only the name is left by which this process was started.
     let named = std::env::args_os().next().unwrap_or_default();
-    let program = if own.exists() { own.to_path_buf() } else { find(&named).unwrap_or_else(|| named.into()) };
-    let mut command = Command::new(program);
-    command.arg0("stuckproof");
-    command
+    Command::new(find(&named).unwrap_or_else(|| named.into()))
 }
 
 /// The hidden verb: takes the seat, binds its life to that of `parent`, and becomes the command. It comes back only

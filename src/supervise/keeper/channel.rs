@@ -3,7 +3,8 @@
 use super::super::spawn::Seat;
 use crate::event::CommandExited;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -145,7 +146,10 @@ impl Channel {
             rustix::net::recvmsg(&self.stream, into, &mut control, RecvFlags::CMSG_CLOEXEC)
         })?;
         let messages = control.drain();
-        Ok(messages.filter_map(|m| if let RecvAncillaryMessage::ScmRights(fds) = m { Some(fds) } else { None }).flatten().collect())
+        Ok(messages
+            .filter_map(|m| if let RecvAncillaryMessage::ScmRights(fds) = m { Some(fds) } else { None })
+            .flatten()
+            .collect())
     }
 }
 

@@ -173,7 +173,7 @@ impl Guard {
                 Ok(None) => return,
                 Err(_) => {
                     self.alone = true;
-                    self.family.is_gone();
+                    self.family.leave();
                     let _ = self.line.channel.send(&Report::Alone);
                 }
             }
