@@ -2,6 +2,7 @@
 
 mod cancel;
 mod duration;
+mod finalize;
 mod keep;
 mod run;
 mod show;
@@ -32,7 +33,13 @@ enum Verb {
     Status(status::Options),
     /// Print a bundle for a person.
     Show(show::Options),
+<<<<<<< HEAD
     /// Take a seat and become the command.
+=======
+    /// Finish bundles whose runner was lost.
+    Finalize(finalize::Options),
+    /// Lead a new session and become the command.
+>>>>>>> resume
     #[command(name = EXEC_VERB, hide = true)]
     Exec(Exec),
     /// Watch over the command and its runner.
@@ -79,8 +86,13 @@ pub fn main() -> ExitCode {
         Verb::Cancel(options) => cancel::main(&options),
         Verb::Status(options) => status::main(&options),
         Verb::Show(options) => show::main(&options),
+<<<<<<< HEAD
         Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.seat(), exec.bound)),
         Verb::Keep(options) => keep::main(&options),
+=======
+        Verb::Finalize(options) => finalize::main(&options),
+        Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.terminal)),
+>>>>>>> resume
     }
 }
 
