@@ -33,13 +33,9 @@ enum Verb {
     Status(status::Options),
     /// Print a bundle for a person.
     Show(show::Options),
-<<<<<<< HEAD
-    /// Take a seat and become the command.
-=======
     /// Finish bundles whose runner was lost.
     Finalize(finalize::Options),
-    /// Lead a new session and become the command.
->>>>>>> resume
+    /// Take a seat and become the command.
     #[command(name = EXEC_VERB, hide = true)]
     Exec(Exec),
     /// Watch over the command and its runner.
@@ -86,13 +82,9 @@ pub fn main() -> ExitCode {
         Verb::Cancel(options) => cancel::main(&options),
         Verb::Status(options) => status::main(&options),
         Verb::Show(options) => show::main(&options),
-<<<<<<< HEAD
+        Verb::Finalize(options) => finalize::main(&options),
         Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.seat(), exec.bound)),
         Verb::Keep(options) => keep::main(&options),
-=======
-        Verb::Finalize(options) => finalize::main(&options),
-        Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.terminal)),
->>>>>>> resume
     }
 }
 

@@ -185,7 +185,7 @@ impl Running {
         match note {
             Note::Request(request) => self.requested(request),
             Note::Keeper(Told::Report(report)) => self.reported(report),
-            Note::Keeper(Told::Lost) => self.keeper_lost(),
+            Note::Keeper(Told::Lost(at)) => self.keeper_lost(at),
             Note::JobControl(JobControl::Pause(continued)) => self.pause_wanted = Some(continued),
             Note::JobControl(JobControl::GoOn) => self.go_on(),
             Note::Status(answer) => {
@@ -272,12 +272,12 @@ impl Running {
 
     /// The keeper died. The kernel has killed the command with it, and the rest of the family is ours now: without a
     /// keeper nothing would end it if we died too, so it ends here.
-    fn keeper_lost(&mut self) {
+    fn keeper_lost(&mut self, at: Mono) {
         let (Some(keeper), Some(family)) = (&self.core.keeper, &mut self.family) else { return };
         family.look_among(keeper.kin_without());
         if self.exit.is_none() {
-            self.core.ladder.kill(Mono::now());
-            self.signal(Climb { rung: Rung::Kill, why: "the keeper was lost" });
+            self.core.ladder.kill(at);
+            self.signal(at, Climb { rung: Rung::Kill, why: "the keeper was lost" });
         }
     }
 
@@ -330,7 +330,7 @@ impl Running {
         let killing = if std::mem::take(&mut self.kill_wanted) { self.core.ladder.kill(now) } else { None };
         let due = killing.or_else(|| self.core.ladder.due(now, self.core.recorder.builder_seen()));
         match due {
-            Some(climb) => self.signal(climb),
+            Some(climb) => self.signal(Mono::now(), climb),
             None => self.kill_the_new(),
         }
     }
@@ -346,11 +346,10 @@ impl Running {
         let _ = family.strike(Rung::Kill, self.doomed());
     }
 
-    fn signal(&mut self, climb: Climb) {
+    fn signal(&mut self, at: Mono, climb: Climb) {
         let Some(family) = self.family.clone() else { return };
         let doomed = self.doomed();
         let left = if self.exit.is_some() { family.living(doomed) } else { Vec::new() };
-        let at = Mono::now();
         let sent = family.strike(climb.rung, doomed);
         let mut why = climb.why.to_owned();
         if !left.is_empty() {
@@ -426,7 +425,7 @@ impl Running {
         if self.succeeds() || daemons.is_empty() {
             return self.record_leftovers(&daemons, "left");
         }
-        self.signal(Climb { rung: Rung::Kill, why: "leftover processes" });
+        self.signal(Mono::now(), Climb { rung: Rung::Kill, why: "leftover processes" });
         let start = Mono::now();
         while !family.has_none(Members::All) && Mono::now().since(start) < UNKILLABLE {
             std::thread::sleep(TICK);

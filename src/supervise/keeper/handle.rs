@@ -20,8 +20,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 pub enum Told {
     /// What the keeper said, or what this process has seen in its place.
     Report(Report),
-    /// The keeper has ended; what it was the parent of is ours now.
-    Lost,
+    /// The keeper has ended, at this time or a moment before; what it was the parent of is ours now.
+    Lost(Mono),
 }
 
 /// A keeper that runs.
@@ -88,7 +88,7 @@ impl Keeper {
             }
             // Only a process that is gone altogether has given its children away.
             let _ = rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(pid), WaitOptions::empty()));
-            tell(Told::Lost);
+            tell(Told::Lost(Mono::now()));
             wait_instead(command, &reap, &tell);
         });
         Ok(OnDuty { channel: sender, may_reap, pid: pid.as_raw_nonzero().get().unsigned_abs(), started })

@@ -26,6 +26,8 @@ use std::time::Duration;
 const GRACE: Duration = Duration::from_secs(5);
 /// The longest from SIGTERM to SIGKILL.
 const KILL_AFTER: Duration = Duration::from_secs(2);
+/// How long what the command leaves behind may take to leave by itself: some have a signal under way already.
+const SETTLE: Duration = Duration::from_millis(200);
 /// How often the job's processes are looked at.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 
@@ -122,6 +124,7 @@ impl Takeover {
     /// Ends what the command left behind. Nobody waits for its work any more, so that it gets less time than usual.
     fn end_rest(&mut self) {
         self.guard.release();
+        self.wait_for_none(Rung::Cooperative, SETTLE);
         let patience = self.patience().kill_after.min(LEFTOVER_GRACE);
         for (rung, limit) in [(Rung::Terminate, patience), (Rung::Kill, UNKILLABLE)] {
             let left = self.guard.family.living(Members::All);
