@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-const SOURCES: [&str; 9] =
-    ["recorder", "elf", "library", "vtable", "monitor", "logger", "builder", "entry", "memory"];
+const SOURCES: [&str; 10] =
+    ["recorder", "elf", "library", "vtable", "monitor", "logger", "facts", "builder", "entry", "memory"];
 
 const FLAGS: [&str; 15] = [
     "-std=c++17",

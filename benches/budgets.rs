@@ -26,13 +26,8 @@ fn main() {
         return; // a test runner asks for tests; this has none
     }
     let scratch = tempfile::tempdir().expect("a scratch folder");
-    let lines = [
-        callback(scratch.path()),
-        paired_build(scratch.path()),
-        start_up(scratch.path()),
-        signal_to_word(scratch.path()),
-    ]
-    .concat();
+    let measurements = [callback, paired_build, start_up, signal_to_word];
+    let lines: Vec<Line> = measurements.into_iter().flat_map(|measure| measure(scratch.path())).collect();
     println!("\n{:<34} {:<34} {:<42} peer", "what", "budget", "measured");
     for line in &lines {
         let mark = if line.held { "held  " } else { "MISSED" };
@@ -72,7 +67,7 @@ fn callback(scratch: &Path) -> Vec<Line> {
     let mut compile = Command::new("g++");
     compile.args(["-std=c++17", "-O2", "-fno-exceptions", "-pthread", "cpp/benches/callback.cpp"]);
     compile.args(
-        ["recorder", "elf", "library", "vtable", "monitor", "logger", "builder"]
+        ["recorder", "elf", "library", "vtable", "monitor", "logger", "facts", "builder"]
             .map(|name| format!("cpp/{name}.cpp")),
     );
     compile.arg(&library).arg(format!("-Wl,-rpath,{}", folder.display())).arg("-o").arg(&program);
@@ -131,7 +126,7 @@ fn paired_build(scratch: &Path) -> Vec<Line> {
     let library = stuckproof::attach::unpack().unwrap();
     let build = |attached: bool| {
         let mut command = Command::new(rig("venv/bin/python"));
-        command.arg("benches/timed_build.py").arg(rig("models/generated/medium.onnx"));
+        command.arg("benches/timed_build.py").arg(rig("models/medium.onnx"));
         if attached {
             for change in stuckproof::attach::environment(&library, &wire, "bench") {
                 command.env(change.name, change.value);

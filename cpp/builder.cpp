@@ -1,8 +1,10 @@
 #include "builder.h"
 
+#include "facts.h"
 #include "library.h"
 #include "logger.h"
 #include "monitor.h"
+#include "object.h"
 #include "recorder.h"
 #include "system.h"
 #include "text.h"
@@ -13,14 +15,6 @@ namespace stuckproof {
 namespace {
 
 enum class Method : std::int32_t { serialized = 1, engine = 2, to_stream = 3, kernel_text = 4 };
-
-// The implementation behind one of TensorRT's thin public objects: a virtual table pointer, then the implementation.
-void* implementation(void* object) { return static_cast<void**>(object)[1]; }
-
-template <class Function> Function method(void* implementation, std::uint8_t slot) {
-    const auto* table = *static_cast<const void* const* const*>(implementation);
-    return reinterpret_cast<Function>(const_cast<void*>(table[slot]));
-}
 
 void* get_monitor(const Layout* layout, void* config) {
     void* impl = implementation(config);
@@ -42,7 +36,10 @@ bool is_plausible_config(const Library* library, void* config) {
     if (config == nullptr || implementation(config) == nullptr) {
         return false;
     }
-    const auto* table = *static_cast<const void* const* const*>(implementation(config));
+    const void* const* table = table_of(implementation(config));
+    if (is_copy(table)) {
+        table = copy_behind(implementation(config))->original;
+    }
     return is_library_code(&table[library->layout->set_monitor], library) &&
            is_library_code(&table[library->layout->get_monitor], library);
 }
@@ -50,7 +47,7 @@ bool is_plausible_config(const Library* library, void* config) {
 // One call of a build method, from before it is forwarded until after it returned.
 class Build {
   public:
-    Build(void* builder, void* config, Method how) : copy_(copy_behind(builder)), config_(config) {
+    Build(void* builder, void* network, void* config, Method how) : copy_(copy_behind(builder)), config_(config) {
         library_ = static_cast<Library*>(const_cast<void*>(copy_->context));
         recorder_ = recorder();
         // A build method that calls another of its own is still one build.
@@ -69,7 +66,7 @@ class Build {
         }
         __atomic_store_n(&recorder_->latest, monitor_, __ATOMIC_RELEASE);
         __atomic_add_fetch(&recorder_->active, 1, __ATOMIC_RELAXED);
-        install(how);
+        install(how, network);
     }
 
     Build(const Build&) = delete;
@@ -102,7 +99,7 @@ class Build {
     }
 
   private:
-    void install(Method how) {
+    void install(Method how, void* network) {
         void* present = get_monitor(library_->layout, config_);
         if (Monitor* other = as_ours(present)) {
             // A second build on a config that a first one is using. We never chain to ourselves.
@@ -117,6 +114,7 @@ class Build {
         fields.a = static_cast<std::int32_t>(how);
         fields.flags = monitor_->application != nullptr ? 1 : 0;
         record(recorder_, wire::Kind::build_start, sys::now(), fields);
+        record_facts(recorder_, library_, number_, network, config_);
         set_thread_monitor(monitor_);
         set_monitor(library_->layout, config_, monitor_);
     }
@@ -159,7 +157,7 @@ class Build {
 };
 
 void* build_serialized(void* self, void* network, void* config) {
-    Build build(self, config, Method::serialized);
+    Build build(self, network, config, Method::serialized);
     void* memory =
         build.original<void* (*)(void*, void*, void*)>(build.layout()->build_serialized)(self, network, config);
     build.returned(memory != nullptr, memory);
@@ -167,14 +165,14 @@ void* build_serialized(void* self, void* network, void* config) {
 }
 
 void* build_engine(void* self, void* network, void* config) {
-    Build build(self, config, Method::engine);
+    Build build(self, network, config, Method::engine);
     void* engine = build.original<void* (*)(void*, void*, void*)>(build.layout()->build_engine)(self, network, config);
     build.returned(engine != nullptr, nullptr);
     return engine;
 }
 
 bool build_to_stream(void* self, void* network, void* config, void* writer) {
-    Build build(self, config, Method::to_stream);
+    Build build(self, network, config, Method::to_stream);
     const bool done = build.original<bool (*)(void*, void*, void*, void*)>(build.layout()->build_to_stream)(
         self, network, config, writer);
     build.returned(done, nullptr);
@@ -182,11 +180,20 @@ bool build_to_stream(void* self, void* network, void* config, void* writer) {
 }
 
 void* build_kernel_text(void* self, void* network, void* config, void** text) {
-    Build build(self, config, Method::kernel_text);
+    Build build(self, network, config, Method::kernel_text);
     void* memory = build.original<void* (*)(void*, void*, void*, void**)>(build.layout()->build_kernel_text)(
         self, network, config, text);
     build.returned(memory != nullptr, memory);
     return memory;
+}
+
+void* create_config(void* self) {
+    const VtableCopy* copy = copy_behind(self);
+    auto* library = static_cast<Library*>(copy->context);
+    void* config =
+        reinterpret_cast<void* (*)(void*)>(const_cast<void*>(copy->original[library->facts->create_config]))(self);
+    observe_config(library, config);
+    return config;
 }
 
 template <class Function> const void* address(Function function) { return reinterpret_cast<const void*>(function); }
@@ -238,7 +245,7 @@ const char* observe_builder(Library* library, void* builder) {
     if (impl == nullptr) {
         return "the builder has no implementation object where this version's tables say";
     }
-    const auto* table = *static_cast<const void* const* const*>(impl);
+    const void* const* table = table_of(impl);
     if (is_copy(table)) {
         return nullptr;
     }
@@ -251,8 +258,9 @@ const char* observe_builder(Library* library, void* builder) {
         {layout->build_engine, address(build_engine)},
         {layout->build_to_stream, address(build_to_stream)},
         {layout->build_kernel_text, address(build_kernel_text)},
+        {library->facts == nullptr ? kNone : library->facts->create_config, address(create_config)},
     };
-    const VtableCopy* copy = copy_of(table, layout->builder_slots, is_library_code, library, replacements, 4, library);
+    const VtableCopy* copy = copy_of(table, layout->builder_slots, is_library_code, library, replacements, 5, library);
     if (copy == nullptr) {
         return "the builder's virtual table is shorter than this version's tables say";
     }

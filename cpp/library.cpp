@@ -63,6 +63,7 @@ Library* make_known(const void* create) {
     library->create = create;
     read_version(library);
     library->layout = find_layout(flavour, library->major, library->minor);
+    library->facts = find_fact_layout(flavour, library->major, library->minor);
     return library;
 }
 

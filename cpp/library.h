@@ -2,6 +2,7 @@
 #pragma once
 
 #include "elf.h"
+#include "fact_layouts.h"
 #include "layouts.h"
 
 #include <cstdint>
@@ -18,7 +19,8 @@ struct MonitorTable {
 
 struct Library {
     elf::Object object;
-    const Layout* layout; // null when this version is not in the table
+    const Layout* layout;    // null when this version is not in the table
+    const FactLayout* facts; // null when what it builds cannot be asked
     int major;
     int minor;
     int patch;

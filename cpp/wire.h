@@ -71,6 +71,7 @@ enum class Kind : std::uint8_t {
     build_return = 9,
     message = 10,
     message_counts = 11,
+    build_facts = 12,
     continuation = 255,
 };
 
@@ -85,6 +86,7 @@ enum class Kind : std::uint8_t {
 //   application_false  name, a = step
 //   message_counts  c, d, e = counts by severity during the build, two a word: (internal, error), (warning, info),
 //                   (verbose, 0); comes just before its build_return
+//   build_facts     text = key NUL value NUL ...; comes just after its build_start
 //   build_return    a = 1 when an engine was returned; c = its bytes, flags bit 0 = the bytes are known
 //   message         a = severity; text; flags bit 0 = cut
 struct Slot {

@@ -9,8 +9,9 @@
 
 use crate::clock::Mono;
 use crate::event::{
-    ApplicationDeclined, AttachRefused, BuildReturned, BuildStarted, CancelAcknowledged, Event, EventKind,
-    LibraryAttached, Message, OpenPhase, PhaseAborted, PhaseFinished, PhaseStarted, StepCompleted,
+    ApplicationDeclined, AttachRefused, BuildDescribed, BuildReturned, BuildStarted, CancelAcknowledged,
+    Event, EventKind, LibraryAttached, Message, OpenPhase, PhaseAborted, PhaseFinished, PhaseStarted,
+    StepCompleted,
 };
 use crate::wire::{Body, LibraryFacts, Method, ProcessKey, Record, Severity};
 use std::collections::BTreeMap;
@@ -78,6 +79,11 @@ impl Tracker {
             }
             Body::BuildStart { method, chained } => {
                 self.start_build(record, method_name(*method), *chained, out);
+            }
+            Body::BuildFacts(facts) => {
+                let build = self.build(record, out).number;
+                let described = BuildDescribed { build, facts: facts.as_ref().clone() };
+                out.push(Event { at, kind: EventKind::BuildDescribed(described) });
             }
             Body::PhaseStart { name, parent, steps } => {
                 self.start_phase(record, name, parent.as_deref(), *steps, out);

@@ -7,7 +7,7 @@ use common::bundle::Bundle;
 use common::job::{Ended, Job, Place, stuckproof, watch_end};
 use common::tree::Tree;
 use common::witness::{Call, Note, moment, notes, wait_for_long_step};
-use common::{model, now_ns, script, wait_for};
+use common::{NO_SIGNALS, model, now_ns, script, wait_for};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::process::Stdio;
@@ -42,7 +42,7 @@ impl InsideTheStep {
         let place = Place::new();
         let stamps = place.file("stamps");
         let wrapped = script("user_monitor.py", &[&model("long"), &place.file("engine"), &stamps]);
-        let mut run = place.run(options, &wrapped);
+        let mut run = place.run(&[&NO_SIGNALS, options].concat(), &wrapped);
         run.stdin(Stdio::piped());
         let job = Job::start(place, run);
         let pid = job.wait_for_event("commandStarted")["pid"].as_u64().expect("a pid");

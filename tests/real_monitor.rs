@@ -6,7 +6,7 @@ use common::bundle::Bundle;
 use common::job::{Place, alone, run, start};
 use common::tree::Tree;
 use common::witness::{Call, notes};
-use common::{client, model, script};
+use common::{NO_SIGNALS, client, model, script};
 use rustix::process::Signal;
 
 /// A user's monitor that gives a bad answer at a step: the build fails, by the application's doing.
@@ -68,7 +68,7 @@ fn a_monitor_that_returns_text() {
 
 /// Interrupts a build in its long step.
 fn interrupted(wrapped: &[String]) -> (i32, String, Bundle) {
-    let job = start(Place::new(), &[], wrapped);
+    let job = start(Place::new(), &NO_SIGNALS, wrapped);
     let bundle = job.place().bundle();
     common::wait_for("the long step", || {
         let begun = ["\"phaseStarted\"", "\"Determining refit engines\""];

@@ -6,7 +6,7 @@ mod common;
 use common::bundle::Bundle;
 use common::job::{Ended, Job, Place, start, stuckproof};
 use common::tree::Tree;
-use common::{model, script};
+use common::{NO_SIGNALS, model, script};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use std::time::Duration;
@@ -44,7 +44,8 @@ fn ask(job: &Job, way: u64) {
 fn round(chance: &mut Chance) -> Ended {
     let place = Place::new();
     let (engine, stop) = (place.file("engine"), place.file("stop"));
-    let job = start(place, &["--cancel-file", &stop], &script("build_onnx.py", &[&model("medium"), &engine]));
+    let options = [&NO_SIGNALS[..], &["--cancel-file", &stop]].concat();
+    let job = start(place, &options, &script("build_onnx.py", &[&model("medium"), &engine]));
     job.wait_for_event("commandStarted");
     std::thread::sleep(Duration::from_millis(chance.below(2500)));
     ask(&job, chance.below(4));

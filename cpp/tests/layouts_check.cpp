@@ -1,7 +1,9 @@
-// Compares cpp/layouts.h with the official headers it is compiled against: -DFLAVOUR=rtx|tensorrt -DMAJOR=n -DMINOR=n.
+// Compares cpp/layouts.h and cpp/fact_layouts.h with the official headers it is compiled against:
+// -DFLAVOUR=rtx|tensorrt -DMAJOR=n -DMINOR=n.
 //
 // In the Itanium C++ ABI a pointer to a virtual member function is one plus its offset in the table, and a virtual
 // table can be read from an object: both say which slot a method has, without any library.
+#include "../fact_layouts.h"
 #include "../layouts.h"
 
 #include <NvInfer.h>
@@ -29,7 +31,7 @@ void expect(const char* what, int in_table, int in_headers) {
     ++g_checked;
     if (in_table != in_headers) {
         ++g_faults;
-        std::printf("%s: layouts.h says slot %d, the headers say %d\n", what, in_table, in_headers);
+        std::printf("%s: the table says slot %d, the headers say %d\n", what, in_table, in_headers);
     }
 }
 
@@ -40,6 +42,9 @@ void expect(const char* what, int in_table, int in_headers) {
 OPTIONAL_SLOT(buildEngineWithConfig)
 OPTIONAL_SLOT(buildSerializedNetworkToStream)
 OPTIONAL_SLOT(buildSerializedNetworkWithKernelText)
+OPTIONAL_SLOT(getNbComputeCapabilities)
+OPTIONAL_SLOT(getComputeCapability)
+OPTIONAL_SLOT(getQuantizationFlags)
 
 struct Monitor : IProgressMonitor {
     void phaseStart(char const*, char const*, std::int32_t) noexcept override {}
@@ -51,6 +56,63 @@ struct Monitor : IProgressMonitor {
 struct Memory : IHostMemory {
     static constexpr std::size_t kPublicBytes = sizeof(IHostMemory);
 };
+
+// A slot that is not asked on purpose is kNone in the table, whatever the headers say.
+void expect_fact(const char* what, int in_table, int in_headers) {
+    if (in_table != stuckproof::kNone) {
+        expect(what, in_table, in_headers);
+    }
+}
+
+void check_configuration(const stuckproof::FactLayout& facts) {
+    using Config = apiv::VBuilderConfig;
+    const int in_headers[] = {
+        slot(&Config::getFlags),
+        slot(&Config::getAvgTimingIterations),
+        slot(&Config::getEngineCapability),
+        slot(&Config::getNbOptimizationProfiles),
+        slot(&Config::getProfilingVerbosity),
+        slot(&Config::getTacticSources),
+        slot(&Config::getBuilderOptimizationLevel),
+        slot(&Config::getHardwareCompatibilityLevel),
+        slot(&Config::getMaxAuxStreams),
+        slot(&Config::getRuntimePlatform),
+        slot(&Config::getMaxNbTactics),
+        slot(&Config::getTilingOptimizationLevel),
+        slot(&Config::getL2LimitForTiling),
+        slot_of_getNbComputeCapabilities<Config>(0),
+        slot_of_getQuantizationFlags<Config>(0),
+        slot(&Config::getDefaultDeviceType),
+        slot(&Config::getDLACore),
+    };
+    static_assert(sizeof(in_headers) / sizeof(in_headers[0]) == stuckproof::kConfigFactCount);
+    for (unsigned i = 0; i < stuckproof::kConfigFactCount; ++i) {
+        expect_fact(stuckproof::kConfigFacts[i], facts.config[i], in_headers[i]);
+    }
+    expect("getMemoryPoolLimit", facts.memory_pool, slot(&Config::getMemoryPoolLimit));
+    expect_fact("getTimingCache", facts.timing_cache, slot(&Config::getTimingCache));
+    expect("getComputeCapability", facts.compute_capability, slot_of_getComputeCapability<Config>(0));
+    expect("addOptimizationProfile", facts.add_profile, slot(&Config::addOptimizationProfile));
+    expect("createBuilderConfig", facts.create_config, slot(&apiv::VBuilder::createBuilderConfig));
+}
+
+void check_network(const stuckproof::FactLayout& facts) {
+    using Network = apiv::VNetworkDefinition;
+    expect("getNbLayers", facts.network.layer_count, slot(&Network::getNbLayers));
+    expect("getLayer", facts.network.layer, slot(&Network::getLayer));
+    expect("getNbInputs", facts.network.input_count, slot(&Network::getNbInputs));
+    expect("getInput", facts.network.input, slot(&Network::getInput));
+    expect("getNbOutputs", facts.network.output_count, slot(&Network::getNbOutputs));
+    expect("getOutput", facts.network.output, slot(&Network::getOutput));
+    expect("VNetworkDefinition::getFlags", facts.network.flags, slot(&Network::getFlags));
+    expect("VTensor::getType", facts.tensor_type, slot(&apiv::VTensor::getType));
+    expect("VTensor::getName", stuckproof::kTensorName, slot(&apiv::VTensor::getName));
+    expect("VTensor::getDimensions", stuckproof::kTensorDimensions, slot(&apiv::VTensor::getDimensions));
+    expect("VLayer::getType", stuckproof::kLayerType, slot(&apiv::VLayer::getType));
+    expect("VOptimizationProfile::getDimensions", stuckproof::kProfileDimensions,
+           slot(&apiv::VOptimizationProfile::getDimensions));
+    expect("bytes of an extent", facts.wide_dimensions ? 8 : 4, static_cast<int>(sizeof(Dims{}.d[0])));
+}
 
 } // namespace
 
@@ -75,6 +137,13 @@ int main() {
     expect("ILogger::log", layout->log, slot(&ILogger::log));
     expect("VHostMemory::size", stuckproof::kHostMemorySize, slot(&apiv::VHostMemory::size));
     expect("an implementation behind a public object", 16, static_cast<int>(Memory::kPublicBytes));
+    const stuckproof::FactLayout* facts = stuckproof::find_fact_layout(stuckproof::Flavour::FLAVOUR, MAJOR, MINOR);
+    if (facts == nullptr) {
+        std::printf("fact_layouts.h has no row for this version\n");
+        return 1;
+    }
+    check_configuration(*facts);
+    check_network(*facts);
     Monitor monitor;
     const InterfaceInfo info = monitor.getInterfaceInfo();
     expect("the monitor's interface major", 1, info.major);

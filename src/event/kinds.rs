@@ -3,6 +3,7 @@
 use crate::clock::Mono;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The cancellation state of the job at an event's own time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +39,8 @@ pub enum EventKind {
     AttachRefused(AttachRefused),
     /// A build method was entered.
     BuildStarted(BuildStarted),
+    /// What a build was about to build.
+    BuildDescribed(BuildDescribed),
     /// A phase began.
     PhaseStarted(PhaseStarted),
     /// A step of a phase was completed.
@@ -66,6 +69,8 @@ pub enum EventKind {
     CommandExited(CommandExited),
     /// A process of the job was still there after the command's end.
     LeftoverFound(LeftoverFound),
+    /// Records whose process was ended while it wrote them.
+    RecordsUnfinished(RecordsUnfinished),
     /// Records that the wire lost or could not decode.
     EvidenceLost(EvidenceLost),
     /// The last line.
@@ -165,6 +170,71 @@ pub struct BuildStarted {
     pub method: String,
     /// Whether the application's own monitor is chained.
     pub chained: bool,
+}
+
+/// Fields of `buildDescribed`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BuildDescribed {
+    /// The build.
+    pub build: u32,
+    /// What the builder said.
+    pub facts: BuildFacts,
+}
+
+/// What a builder said of its configuration, its network and its profiles at the start of a build.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BuildFacts {
+    /// The configuration's numbers by name: `flags`, `optimizationLevel`, `tacticSources` …, as `TensorRT` numbers them.
+    /// A name that the version does not have is absent.
+    pub config: BTreeMap<String, i64>,
+    /// The compute capabilities that the engine is made for, as `TensorRT` numbers them; empty where none was set.
+    pub compute_capabilities: Vec<i64>,
+    /// Whether a timing cache was attached; null where the library has none.
+    pub timing_cache_attached: Option<bool>,
+    /// The flags that the network was created with.
+    pub network_flags: i64,
+    /// Layers in the network.
+    pub layers: i64,
+    /// Layers of each kind, by `TensorRT`'s number of the kind.
+    pub layer_kinds: BTreeMap<String, u32>,
+    /// The network's inputs in order.
+    pub inputs: Vec<Tensor>,
+    /// The network's outputs in order.
+    pub outputs: Vec<Tensor>,
+    /// The shapes of each profile's inputs.
+    pub profiles: Vec<ProfileShape>,
+    /// Whether something did not fit and is missing here.
+    pub incomplete: bool,
+}
+
+/// An input or output of a network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Tensor {
+    /// Its name.
+    pub name: String,
+    /// Its type, as `TensorRT` numbers it: 0 float, 1 half, 2 int8, 3 int32 …
+    pub data_type: i64,
+    /// Its extents, `1x3x-1x640`; -1 is dynamic, empty is a scalar.
+    pub shape: String,
+}
+
+/// The shapes of one input in one profile.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProfileShape {
+    /// The profile, from 0.
+    pub profile: u32,
+    /// The input's name.
+    pub input: String,
+    /// The smallest shape; empty where the profile has none.
+    pub min: String,
+    /// The shape to optimise for.
+    pub opt: String,
+    /// The largest shape.
+    pub max: String,
 }
 
 /// Fields of `phaseStarted`.
@@ -398,7 +468,9 @@ pub struct CancelAcknowledged {
 pub struct LadderRung {
     /// `cooperative`, `SIGTERM`, `SIGKILL`.
     pub rung: String,
-    /// Why this rung now: `requested`, `grace over`, `kill requested`, `leftover processes`.
+    /// Why this rung now: `requested`, `grace over`, `no builder observed`, `SIGTERM ignored`, `kill requested`,
+    /// `leftover processes`, the last with the names and numbers of the processes behind a colon. A signal that could
+    /// not be sent says so behind a semicolon.
     pub why: String,
     /// The process group that was signalled, or null for the cooperative rung.
     pub group: Option<u32>,
@@ -449,11 +521,22 @@ pub struct LeftoverFound {
     pub action: String,
 }
 
+/// Fields of `recordsUnfinished`.
+///
+/// Nothing is lost by them: a callback returns only after its record is whole, so these are of callbacks that never
+/// returned to the builder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordsUnfinished {
+    /// How many, at least.
+    pub records: u64,
+}
+
 /// Fields of `evidenceLost`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvidenceLost {
-    /// Records that the attach library could not store, or that were torn.
+    /// Records that the attach library could not store, or that were damaged.
     pub records: u64,
     /// What happened, for a person.
     pub reason: String,

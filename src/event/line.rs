@@ -1,10 +1,10 @@
 //! One line of the log as serde sees it. The writer has its own, faster way to the same bytes.
 
 use super::kinds::{
-    ApplicationDeclined, AttachRefused, BuildReturned, BuildStarted, CancelAcknowledged, CancelRequested,
-    CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost, JobEnded, JobPaused,
-    JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Message, PhaseAborted, PhaseFinished,
-    PhaseStarted, StepCompleted,
+    ApplicationDeclined, AttachRefused, BuildDescribed, BuildReturned, BuildStarted, CancelAcknowledged,
+    CancelRequested, CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost, JobEnded,
+    JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Message, PhaseAborted,
+    PhaseFinished, PhaseStarted, RecordsUnfinished, StepCompleted,
 };
 use super::text::plain;
 use crate::clock::Mono;
@@ -95,6 +95,7 @@ kinds! {
     LibraryAttached = "libraryAttached" job,
     AttachRefused = "attachRefused" job,
     BuildStarted = "buildStarted" build,
+    BuildDescribed = "buildDescribed" build,
     PhaseStarted = "phaseStarted" build,
     StepCompleted = "stepCompleted" build,
     PhaseFinished = "phaseFinished" build,
@@ -109,6 +110,7 @@ kinds! {
     JobResumed = "jobResumed" job,
     CommandExited = "commandExited" job,
     LeftoverFound = "leftoverFound" job,
+    RecordsUnfinished = "recordsUnfinished" job,
     EvidenceLost = "evidenceLost" job,
     JobEnded = "jobEnded" job,
 }

@@ -5,11 +5,11 @@ use super::model::{
     Build, Command, Counts, ErrorLine, Evidence, JobState, Loss, MessageCounts, Pause, Refusal, Request,
     Rung, SilenceFacts, Times,
 };
-use super::{Bundle, EVENTS, EvidenceError, Phases, summary};
+use super::{Bundle, EVENTS, EvidenceError, Phases, config, summary};
 use crate::clock::{Anchor, Mono, round_ms};
 use crate::event::{
-    BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, Event, EventKind, JobEnded,
-    JobStarted, LadderRung, LeftoverFound, LibraryAttached, LogFault, LogReader, Message, Tree,
+    BuildFacts, BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, Event, EventKind,
+    JobEnded, JobStarted, LadderRung, LeftoverFound, LibraryAttached, LogFault, LogReader, Message, Tree,
 };
 use crate::verdict::{BuildVerdict, Judge, Verdict};
 use std::collections::BTreeMap;
@@ -33,6 +33,7 @@ struct Gathered {
     leftovers: Vec<LeftoverFound>,
     lost: Vec<Loss>,
     counts: Counts,
+    facts: BTreeMap<u32, BuildFacts>,
     last: Mono,
 }
 
@@ -100,6 +101,7 @@ impl Gathered {
             leftovers: Vec::new(),
             lost: Vec::new(),
             counts: Counts { events: 1, ..Counts::default() },
+            facts: BTreeMap::new(),
         }
     }
 
@@ -125,6 +127,9 @@ impl Gathered {
                 }
             }
             EventKind::BuildStarted(_) => self.counts.builds += 1,
+            EventKind::BuildDescribed(described) => {
+                self.facts.insert(described.build, described.facts.clone());
+            }
             EventKind::PhaseStarted(_) => self.counts.phases += 1,
             EventKind::StepCompleted(_) => self.counts.steps += 1,
             EventKind::CancelRequested(request) => self.requests.push((at, request.clone())),
@@ -144,6 +149,10 @@ impl Gathered {
                 }
             }
             EventKind::LeftoverFound(leftover) => self.leftovers.push(leftover.clone()),
+            EventKind::RecordsUnfinished(unfinished) => {
+                self.counts.unfinished_records =
+                    self.counts.unfinished_records.saturating_add(unfinished.records);
+            }
             EventKind::EvidenceLost(lost) => {
                 self.lost.push(Loss {
                     records: lost.records,
@@ -196,13 +205,17 @@ impl Gathered {
         let settled = verdict.filter(|_| self.ended.is_some() || tree.returned.is_some());
         let returned = tree.returned.as_ref();
         let acknowledged = self.acknowledged.get(&tree.build);
+        let library = summary::library_in(&self.libraries, tree.pid);
+        let facts = self.facts.get(&tree.build);
         Build {
             build: tree.build,
             pid: tree.pid,
             tid: tree.tid,
             method: tree.method.clone(),
             chained: tree.chained,
-            library: summary::library_in(&self.libraries, tree.pid).map(summary::library_name),
+            library: library.map(summary::library_name),
+            config_hash: library.zip(facts).map(|(library, facts)| config::hash(library, facts)),
+            facts: facts.cloned(),
             state: settled.map_or(self.live(), |build| build.state.into()),
             cause: settled.and_then(|build| build.cause.clone()),
             notes: settled.map(build_notes).unwrap_or_default(),

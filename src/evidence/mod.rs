@@ -3,6 +3,7 @@
 //! `events.jsonl` is the source of truth. `evidence.json`, `phases.json` and `summary.json` are derived from it and can
 //! be derived again; nothing in them comes from anywhere else.
 
+mod config;
 mod derive;
 mod model;
 mod phases;

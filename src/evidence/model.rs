@@ -2,7 +2,7 @@
 //! monotonic clock in nanoseconds, as in the log; other times are RFC 3339 in UTC.
 
 use crate::event::{
-    CancelSource, Cancellability, JobStarted, LeftoverFound, LibraryAttached, OpenPhase, State,
+    BuildFacts, CancelSource, Cancellability, JobStarted, LeftoverFound, LibraryAttached, OpenPhase, State,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -139,6 +139,10 @@ pub struct Build {
     pub chained: bool,
     /// The library that built, with its version, or null where it is not known.
     pub library: Option<String>,
+    /// What the builder said that it was about to build, or null where it was not asked.
+    pub facts: Option<BuildFacts>,
+    /// SHA-256 over the library's flavour and version and `facts`, or null without facts.
+    pub config_hash: Option<String>,
     /// Its state.
     pub state: JobState,
     /// Its cause; null after a success and before the end.
@@ -323,4 +327,6 @@ pub struct Counts {
     pub steps: u64,
     /// Messages that are in the log one by one.
     pub messages: u64,
+    /// Records whose process was ended while it wrote them; their callbacks never returned to the builder.
+    pub unfinished_records: u64,
 }

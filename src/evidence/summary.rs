@@ -125,7 +125,7 @@ pub(super) fn of(evidence: &Evidence) -> Summary {
         framework: Framework::StuckBuildAcceptanceTest,
         tensorrt_version: library.map_or_else(|| NONE_OBSERVED.to_owned(), library_name),
         language: language(evidence, library),
-        build_config_hash: None,
+        build_config_hash: decisive(evidence).and_then(|build| build.config_hash.clone()),
         gpu_sku: None,
         timing_cache_mode: library.and_then(timing_cache_mode),
         cancel_source: accepted.map(|request| request.source),
@@ -147,7 +147,7 @@ pub(super) fn nulls(evidence: &Evidence) -> BTreeMap<String, String> {
         Some(_) => "no acknowledgement of the request is on record",
     };
     [
-        ("buildConfigHash", true, "this version does not record the builder's configuration"),
+        ("buildConfigHash", summary.build_config_hash.is_none(), "no builder was seen that could be asked"),
         ("gpuSku", true, "this version does not record the GPU"),
         ("timingCacheMode", summary.timing_cache_mode.is_none(), cache),
         ("cancelSource", summary.cancel_source.is_none(), "nobody asked for a stop"),

@@ -18,6 +18,8 @@ pub(super) struct Seen {
     pub(super) exited: Option<CommandExited>,
     pub(super) accepted: Option<(Mono, CancelRequested)>,
     pub(super) losses: Vec<EvidenceLost>,
+    /// Whether unfinished records are on record.
+    pub(super) unfinished: bool,
     ended: Option<JobEnded>,
     /// Whether the last event is that the command exited with 0.
     pub(super) ends_with_success: bool,
@@ -33,6 +35,7 @@ impl Seen {
             exited: None,
             accepted: None,
             losses: Vec::new(),
+            unfinished: false,
             ended: None,
             ends_with_success: false,
         }
@@ -50,6 +53,7 @@ impl Seen {
             EventKind::CancelRequested(request) if request.accepted => {
                 self.accepted.get_or_insert_with(|| (event.at, request.clone()));
             }
+            EventKind::RecordsUnfinished(_) => self.unfinished = true,
             EventKind::EvidenceLost(lost) => self.losses.push(lost.clone()),
             EventKind::JobEnded(ended) => self.ended = Some(ended.clone()),
             _ => {}

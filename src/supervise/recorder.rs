@@ -4,10 +4,12 @@
 
 use super::status::{Board, Live};
 use crate::clock::{Anchor, Mono};
-use crate::event::{CancelRequested, Event, EventKind, EvidenceLost, JobStarted, LogError, LogWriter};
+use crate::event::{
+    CancelRequested, Event, EventKind, EvidenceLost, JobStarted, LogError, LogWriter, RecordsUnfinished,
+};
 use crate::observe::Tracker;
 use crate::verdict::{Judge, Verdict};
-use crate::wire::{Reader, Record};
+use crate::wire::{DAMAGED, Reader, Record, Unread};
 use std::fs::File;
 use std::path::Path;
 
@@ -130,9 +132,18 @@ impl Recorder {
         self.tracker.close(at, reason, &mut events);
         self.append_all(events);
         match finished {
-            Ok(0) => {}
-            Ok(torn) => self.lose(at, torn, "records were torn: their process was ended while it wrote them"),
+            Ok(unread) => self.unread(at, unread),
             Err(e) => self.lose(at, 0, &e.to_string()),
+        }
+    }
+
+    fn unread(&mut self, at: Mono, unread: Unread) {
+        if unread.unfinished > 0 {
+            let unfinished = RecordsUnfinished { records: unread.unfinished };
+            self.append(&Event { at, kind: EventKind::RecordsUnfinished(unfinished) });
+        }
+        if unread.damaged > 0 {
+            self.lose(at, unread.damaged, DAMAGED);
         }
     }
 

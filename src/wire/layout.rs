@@ -37,6 +37,7 @@ pub(super) mod kind {
     pub(in crate::wire) const BUILD_RETURN: u8 = 9;
     pub(in crate::wire) const MESSAGE: u8 = 10;
     pub(in crate::wire) const MESSAGE_COUNTS: u8 = 11;
+    pub(in crate::wire) const BUILD_FACTS: u8 = 12;
     pub(in crate::wire) const CONTINUATION: u8 = 255;
 }
 

@@ -5,6 +5,7 @@
 //! that a truncated or hostile file can never raise SIGBUS here and no `unsafe` is needed.
 
 mod control;
+mod facts;
 mod layout;
 mod reader;
 mod record;
@@ -13,12 +14,15 @@ mod survey;
 mod tests;
 
 pub use control::{Control, Losses, Requested};
-pub use reader::Reader;
+pub use reader::{Reader, Unread};
 pub use record::{Body, LibraryFacts, Method, ProcessKey, Record, Severity};
 pub use survey::damage;
 
 use std::io;
 use std::path::PathBuf;
+
+/// What became of records that were committed and cannot be read, for a person.
+pub const DAMAGED: &str = "records of the attach library were damaged on disk";
 
 /// Why the wire could not be used.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,7 @@
 //! Reading the segments of every process, as they grow and after their writers are gone.
 
 use super::WireError;
+use super::facts;
 use super::layout::{
     Found, PAGE, SEGMENT_MAGIC, SLOT, SLOTS_PER_SEGMENT, Slot, TEXT_PER_SLOT, VERSION, kind, word,
 };
@@ -23,6 +24,22 @@ pub struct Reader {
     dir: PathBuf,
     chains: BTreeMap<ProcessKey, Chain>,
     buffer: Vec<u8>,
+}
+
+/// Records that were reserved and could not be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unread {
+    /// Runs of slots that were never committed: the process was ended while it wrote. Their callbacks never returned.
+    pub unfinished: u64,
+    /// Records that were committed and do not fit their check, or have lost a piece: the file was damaged.
+    pub damaged: u64,
+}
+
+impl std::ops::AddAssign for Unread {
+    fn add_assign(&mut self, other: Self) {
+        self.unfinished += other.unfinished;
+        self.damaged += other.damaged;
+    }
 }
 
 /// One process's chain of segments.
@@ -62,28 +79,28 @@ impl Reader {
 
     /// Appends what is left after all writers are gone, skipping slots that were reserved and never committed.
     ///
-    /// Returns how many records were torn.
+    /// Returns what could not be read.
     ///
     /// # Errors
     /// As [`Reader::poll`].
-    pub fn finish(&mut self, out: &mut Vec<Record>) -> Result<u64, WireError> {
+    pub fn finish(&mut self, out: &mut Vec<Record>) -> Result<Unread, WireError> {
         self.read(out, Writers::Gone)
     }
 
-    fn read(&mut self, out: &mut Vec<Record>, writers: Writers) -> Result<u64, WireError> {
+    fn read(&mut self, out: &mut Vec<Record>, writers: Writers) -> Result<Unread, WireError> {
         self.discover()?;
         let start = out.len();
-        let mut torn = 0;
+        let mut unread = Unread::default();
         let mut busy = 0;
         for (key, chain) in &mut self.chains {
             let before = out.len();
-            torn += chain.read(&self.dir, *key, &mut self.buffer, writers, out)?;
+            unread += chain.read(&self.dir, *key, &mut self.buffer, writers, out)?;
             busy += usize::from(out.len() > before);
         }
         if busy > 1 {
             merge_by_time(&mut out[start..]);
         }
-        Ok(torn)
+        Ok(unread)
     }
 
     /// Learns of processes whose first segment has appeared.
@@ -124,17 +141,17 @@ impl Chain {
         buffer: &mut [u8],
         writers: Writers,
         out: &mut Vec<Record>,
-    ) -> Result<u64, WireError> {
-        let mut torn = 0;
+    ) -> Result<Unread, WireError> {
+        let mut unread = Unread::default();
         loop {
             let filled = self.fill(dir, key, buffer)?;
             let step = self.decode(key, &buffer[..filled * SLOT], writers, out);
-            torn += step.torn;
+            unread += step.unread;
             self.next += step.consumed as u64;
             // A segment that could not be made ends the chain, unless a later one is there.
             let stuck = step.consumed == 0;
             if stuck && !(writers == Writers::Gone && self.skip_missing_segment(dir, key)) {
-                return Ok(torn);
+                return Ok(unread);
             }
         }
     }
@@ -192,19 +209,19 @@ impl Chain {
                     continue;
                 }
                 Found::Torn => {
-                    step.torn += 1;
+                    step.unread.damaged += 1;
                     step.consumed += 1;
                     continue;
                 }
                 Found::Whole(slot) => slot,
             };
-            // Empty slots are a torn record only if something was committed after them; else they are the unused end.
-            step.torn += u64::from(std::mem::take(&mut self.in_hole));
+            // Empty slots are an unfinished record only if something was committed after them; else they are the unused end.
+            step.unread.unfinished += u64::from(std::mem::take(&mut self.in_hole));
             let span = usize::from(slot.span.max(1));
             if at + span > count {
                 // The text goes on past this batch: let the next one begin here, unless there is no more to come.
                 if at == 0 && writers == Writers::Gone {
-                    step.torn += 1;
+                    step.unread.damaged += 1;
                     step.consumed += 1;
                 }
                 return step;
@@ -235,7 +252,7 @@ impl Chain {
                 body,
             }),
             Some(Decoded::Internal) => {}
-            None => step.torn += 1,
+            None => step.unread.damaged += 1,
         }
     }
 
@@ -258,6 +275,7 @@ impl Chain {
             kind::LIBRARY => Body::Library(library(&text?)),
             kind::REFUSED => Body::Refused { reason: text? },
             kind::BUILD_START => Body::BuildStart { method: method(slot.a())?, chained: slot.flags & 1 != 0 },
+            kind::BUILD_FACTS => Body::BuildFacts(Box::new(facts::decode(&text?, slot.flags & 1 != 0))),
             kind::PHASE_START => Body::PhaseStart {
                 name: self.name(slot.name()),
                 parent: (slot.parent() != 0).then(|| self.name(slot.parent())),
@@ -286,7 +304,7 @@ impl Chain {
 #[derive(Default)]
 struct Step {
     consumed: usize,
-    torn: u64,
+    unread: Unread,
 }
 
 /// What a slot means.

@@ -1,6 +1,7 @@
 //! What the attach library tells, decoded.
 
 use crate::clock::Mono;
+use crate::event::BuildFacts;
 use std::sync::Arc;
 
 /// One process that wrote to the wire. The pid alone does not identify it: pids are reused.
@@ -44,6 +45,8 @@ pub enum Body {
         /// Whether the application had set a monitor of its own, which is chained.
         chained: bool,
     },
+    /// What the build is about to build.
+    BuildFacts(Box<BuildFacts>),
     /// `phaseStart`.
     PhaseStart {
         /// The phase's name; names repeat, the name identifies nothing.

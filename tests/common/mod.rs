@@ -11,7 +11,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Long enough for anything that is not broken, on a machine that is busy with other things.
-pub const PATIENCE: Duration = Duration::from_mins(2);
+pub const PATIENCE: Duration = Duration::from_mins(5);
+
+/// No signal follows a request: on a busy machine a step of twelve seconds can last longer than the usual grace.
+pub const NO_SIGNALS: [&str; 2] = ["--grace", "none"];
 
 /// `CLOCK_MONOTONIC` in nanoseconds: the outside clock.
 pub fn now_ns() -> u64 {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use stuckproof::clock::Mono;
 use stuckproof::event::{
-    CancelRequested, CancelSource, CommandExited, CommandStarted, Event, EventKind, EvidenceLost, JobEnded,
-    JobStarted, LadderRung, LogWriter,
+    BuildFacts, CancelRequested, CancelSource, CommandExited, CommandStarted, Event, EventKind, EvidenceLost,
+    JobEnded, JobStarted, LadderRung, LogWriter, ProfileShape, Tensor,
 };
 use stuckproof::evidence::{self, Bundle};
 use stuckproof::observe::Tracker;
@@ -49,6 +49,24 @@ pub fn record(pid: u32, build: u32, at: u64, body: Body) -> Record {
 
 pub fn build_start() -> Body {
     Body::BuildStart { method: Method::SerializedNetwork, chained: false }
+}
+
+/// What a builder says of a small network for one target.
+pub fn described() -> Body {
+    let tensor =
+        |name: &str, shape: &str| Tensor { name: name.to_owned(), data_type: 0, shape: shape.to_owned() };
+    let [min, opt, max] = ["1x3x8", "4x3x8", "8x3x8"].map(str::to_owned);
+    Body::BuildFacts(Box::new(BuildFacts {
+        config: [("flags", 64), ("optimizationLevel", 3)].map(|(k, v)| (k.to_owned(), v)).into(),
+        compute_capabilities: vec![89],
+        network_flags: 1,
+        layers: 2,
+        layer_kinds: [("0".to_owned(), 1), ("1".to_owned(), 1)].into(),
+        inputs: vec![tensor("x", "-1x3x8")],
+        outputs: vec![tensor("y", "-1x8")],
+        profiles: vec![ProfileShape { profile: 0, input: "x".to_owned(), min, opt, max }],
+        ..BuildFacts::default()
+    }))
 }
 
 pub fn start(name: &str, parent: Option<&str>, steps: i32) -> Body {

@@ -2,7 +2,7 @@
 
 use crate::job::{START, header};
 use crate::names::{cases, text};
-use proptest::collection::vec;
+use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -10,11 +10,11 @@ use std::io::{BufReader, Cursor, Read, Write};
 use std::sync::LazyLock;
 use stuckproof::clock::{Anchor, Mono};
 use stuckproof::event::{
-    ApplicationDeclined, AttachRefused, BuildReturned, BuildStarted, CancelAcknowledged, CancelRequested,
-    CancelSource, CancelState, CommandExited, CommandStarted, Encoder, Ending, Event, EventKind,
-    EvidenceLost, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached,
-    Line, LogError, LogFault, LogReader, LogWriter, Message, OpenPhase, PhaseAborted, PhaseFinished,
-    PhaseStarted, State, StepCompleted,
+    ApplicationDeclined, AttachRefused, BuildDescribed, BuildFacts, BuildReturned, BuildStarted,
+    CancelAcknowledged, CancelRequested, CancelSource, CancelState, CommandExited, CommandStarted, Encoder,
+    Ending, Event, EventKind, EvidenceLost, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung,
+    LeftoverFound, LibraryAttached, Line, LogError, LogFault, LogReader, LogWriter, Message, OpenPhase,
+    PhaseAborted, PhaseFinished, PhaseStarted, ProfileShape, RecordsUnfinished, State, StepCompleted, Tensor,
 };
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(stuckproof::evidence::schema);
@@ -102,8 +102,42 @@ fn frequent() -> impl Strategy<Value = EventKind> {
     prop_oneof![started, step, finished, spoken]
 }
 
+fn tensor() -> impl Strategy<Value = Tensor> {
+    (text(), any::<i64>(), text()).prop_map(|(name, data_type, shape)| Tensor { name, data_type, shape })
+}
+
+fn profile_shape() -> impl Strategy<Value = ProfileShape> {
+    (any::<u32>(), vec(text(), 4)).prop_map(|(profile, words)| {
+        let [input, min, opt, max] = <[String; 4]>::try_from(words).expect("four words");
+        ProfileShape { profile, input, min, opt, max }
+    })
+}
+
+fn facts() -> impl Strategy<Value = BuildFacts> {
+    let numbers = (vec(any::<i64>(), 0..3), any::<Option<bool>>(), any::<[i64; 2]>(), any::<bool>());
+    let named = (btree_map(text(), any::<i64>(), 0..3), btree_map(text(), any::<u32>(), 0..3));
+    let shapes = (vec(tensor(), 0..3), vec(tensor(), 0..3), vec(profile_shape(), 0..3));
+    (numbers, named, shapes).prop_map(|(numbers, (config, layer_kinds), (inputs, outputs, profiles))| {
+        let (compute_capabilities, timing_cache_attached, [network_flags, layers], incomplete) = numbers;
+        BuildFacts {
+            config,
+            compute_capabilities,
+            timing_cache_attached,
+            network_flags,
+            layers,
+            layer_kinds,
+            inputs,
+            outputs,
+            profiles,
+            incomplete,
+        }
+    })
+}
+
 fn of_a_build() -> impl Strategy<Value = EventKind> {
     prop_oneof![
+        (build(), facts())
+            .prop_map(|(build, facts)| EventKind::BuildDescribed(BuildDescribed { build, facts })),
         (build(), any::<[u32; 2]>(), text(), any::<bool>()).prop_map(
             |(build, [pid, tid], method, chained)| {
                 EventKind::BuildStarted(BuildStarted { build, pid, tid, method, chained })
@@ -177,6 +211,7 @@ fn of_the_job() -> impl Strategy<Value = EventKind> {
                 EventKind::CommandExited(CommandExited { code, signal, core_dumped, oom_kills })
             }
         ),
+        any::<u64>().prop_map(|records| EventKind::RecordsUnfinished(RecordsUnfinished { records })),
         (any::<u64>(), text())
             .prop_map(|(records, reason)| EventKind::EvidenceLost(EvidenceLost { records, reason })),
     ]

@@ -1,6 +1,6 @@
 //! What people see, and what stands in the files.
 
-use crate::job::{COMMAND, Job, build_start, finish, header, message, returned, rtx, start, step};
+use crate::job::{COMMAND, Job, build_start, described, finish, header, message, returned, rtx, start, step};
 use crate::lines::{encoded, events};
 use crate::names::{HOSTILE, cases, text};
 use proptest::collection::vec;
@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use std::fs;
 use stuckproof::event::{
     AttachRefused, CancelSource, EventKind, JobPaused, JobResumed, LeftoverFound, LogWriter,
+    RecordsUnfinished,
 };
 use stuckproof::evidence::{self, EvidenceError, JobState};
 use stuckproof::render::{Style, show};
@@ -25,7 +26,7 @@ fn shown(job: &mut Job) -> String {
 pub fn cancelled() -> Job {
     let mut job = Job::new();
     job.at(40).tell_of(COMMAND, 0, rtx(true));
-    job.at(50).tell(build_start()).tell(start("Building engine", None, 6));
+    job.at(50).tell(build_start()).tell(described()).tell(start("Building engine", None, 6));
     job.at(60).tell(step("Building engine", 0, 0));
     job.tell(start("Computing profile costs", Some("Building engine"), 5));
     for index in 0..7 {
@@ -76,6 +77,7 @@ pub fn killed() -> Job {
     job.at(1_000).request(CancelSource::Ci, "deadline").rung("cooperative", "requested");
     job.at(61_000).rung("SIGTERM", "grace over").at(71_000).rung("SIGKILL", "grace over");
     job.at(71_020).exit(None, Some(9));
+    job.event(EventKind::RecordsUnfinished(RecordsUnfinished { records: 1 }));
     job.end(124);
     job
 }
