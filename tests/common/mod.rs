@@ -3,6 +3,7 @@
 
 pub mod bundle;
 pub mod job;
+pub mod noise;
 pub mod tree;
 pub mod witness;
 
