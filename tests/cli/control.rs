@@ -1,6 +1,6 @@
 //! The control socket, through `stuckproof cancel` and `status` and by hand.
 
-use crate::rig::{Done, Place, finish, names, signal, wait_until};
+use crate::rig::{Done, Place, finish, lives, names, signal, wait_until};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
