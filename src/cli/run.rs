@@ -1,8 +1,8 @@
 //! `stuckproof run`.
 
 use super::{duration, fail, refuse, say, size};
-use crate::evidence;
 use crate::supervise::{self, Grace, Job, Plan};
+use crate::{baseline, evidence};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -82,7 +82,14 @@ pub(super) fn main(options: Options) -> ExitCode {
     if let Err(e) = evidence::provisional(job.bundle(), job.header()) {
         return fail(&e);
     }
+    let baseline = match baseline::begin(job.bundle(), job.header()) {
+        Ok(baseline) => baseline,
+        Err(e) => return fail(&format!("cannot start a thread: {e}; the machine is short of processes")),
+    };
     let mut finished = job.run();
+    if let Err(e) = baseline.finish() {
+        finished.fail(e.to_string());
+    }
     let written = evidence::write(finished.bundle()).map_err(|e| e.to_string());
     if let Err(e) = written.and_then(|_| finished.remove_wire().map_err(|e| e.to_string())) {
         finished.fail(e);
