@@ -30,7 +30,7 @@ fn traced(place: &Place, script: &str) -> Option<Vec<String>> {
     Some(calls.lines().filter(|l| !l.contains(" resumed>")).map(str::to_owned).collect())
 }
 
-fn is_sync(call: &String) -> bool {
+fn is_sync(call: &str) -> bool {
     call.contains("sync(")
 }
 
@@ -39,12 +39,12 @@ fn little_is_synced_and_never_for_the_sake_of_time() {
     let (short, long) = (Place::new(), Place::new());
     let Some(calls) = traced(&short, "true") else { return };
     let start = calls.iter().position(|call| call.contains("__exec"));
-    let before = calls[..start.expect("the command is started")].iter().filter(|c| is_sync(c)).count();
+    let before = calls[..start.expect("the command is started")].iter().filter(|call| is_sync(call)).count();
     assert!((1..=4).contains(&before), "{before} syncs before the command: {calls:#?}");
-    let all = calls.iter().filter(|c| is_sync(c)).count();
+    let all = calls.iter().filter(|call| is_sync(call)).count();
     assert!(all <= 12, "{all} syncs: {calls:#?}");
     let busy = "i=0; while [ $i -lt 200 ]; do echo $i; sleep 0.005; i=$((i + 1)); done";
-    let of_long = traced(&long, busy).unwrap().iter().filter(|c| is_sync(c)).count();
+    let of_long = traced(&long, busy).unwrap().iter().filter(|call| is_sync(call)).count();
     assert_eq!(of_long, all, "a longer job syncs no more");
 }
 
