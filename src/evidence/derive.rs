@@ -267,6 +267,7 @@ impl Gathered {
             code: exit.and_then(|(_, exit)| exit.code),
             signal: exit.and_then(|(_, exit)| exit.signal),
             core_dumped: exit.is_some_and(|(_, exit)| exit.core_dumped),
+            core_file: exit.and_then(|(_, exit)| exit.core_file.clone()),
             oom_kills: exit.and_then(|(_, exit)| exit.oom_kills),
         }
     }

@@ -4,6 +4,7 @@
 //! pump as without a terminal, so that here too a stalled reader stalls nobody. What is typed at our own terminal goes
 //! to the command's, except the interrupt key, which stays ours.
 
+use super::kin::Process;
 use super::streams::write_all;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags};
@@ -153,15 +154,34 @@ impl HandedThrough {
     }
 }
 
-impl Drop for HandedThrough {
-    fn drop(&mut self) {
-        if let Some(before) = self.before.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &before);
+impl HandedThrough {
+    /// Brings the terminal back as it was, until [`again`](Self::again) is called.
+    pub fn let_go(&self) {
+        if let Some(before) = self.before.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            bring_back(before);
         }
     }
 }
 
+impl Drop for HandedThrough {
+    fn drop(&mut self) {
+        if let Some(before) = self.before.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            bring_back(&before);
+        }
+    }
+}
+
+fn bring_back(before: &Termios) {
+    let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, before);
+}
+
 fn hand_through(before: &Termios) {
+    // In the background the kernel would stop us for it; the terminal is somebody else's then.
+    let foreground = rustix::termios::tcgetpgrp(rustix::stdio::stdin()).map(|g| g.as_raw_nonzero().get());
+    let own = Process::of(std::process::id()).map(|own| own.group.cast_signed());
+    if foreground.ok().zip(own).is_some_and(|(foreground, own)| foreground != own) {
+        return;
+    }
     let mut modes = before.clone();
     modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ECHONL | LocalModes::IEXTEN;
     modes.local_modes |= LocalModes::ISIG;

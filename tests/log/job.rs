@@ -268,6 +268,7 @@ impl Job {
             code,
             signal,
             core_dumped: false,
+            core_file: None,
             oom_kills: Some(0),
         }))
     }
