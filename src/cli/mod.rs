@@ -2,6 +2,7 @@
 
 mod cancel;
 mod duration;
+mod finalize;
 mod run;
 mod show;
 mod size;
@@ -31,6 +32,8 @@ enum Verb {
     Status(status::Options),
     /// Print a bundle for a person.
     Show(show::Options),
+    /// Finish bundles whose runner was lost.
+    Finalize(finalize::Options),
     /// Lead a new session and become the command.
     #[command(name = EXEC_VERB, hide = true)]
     Exec(Exec),
@@ -58,6 +61,7 @@ pub fn main() -> ExitCode {
         Verb::Cancel(options) => cancel::main(&options),
         Verb::Status(options) => status::main(&options),
         Verb::Show(options) => show::main(&options),
+        Verb::Finalize(options) => finalize::main(&options),
         Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.terminal)),
     }
 }

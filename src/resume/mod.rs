@@ -8,6 +8,7 @@
 
 mod ending;
 mod gather;
+mod living;
 mod log;
 mod replay;
 mod seen;
@@ -38,20 +39,20 @@ pub struct Known<'a> {
     pub exit_code: u8,
 }
 
-impl Known<'_> {
-    /// Nothing but that the runner is gone.
-    #[must_use]
-    pub fn nothing() -> Self {
-        Self { exited: None, events: Vec::new(), reason: "the runner was lost", exit_code: exit::OWN_FAULT }
-    }
-}
-
 /// Why a bundle cannot be finished.
 #[derive(Debug, Error)]
 pub enum ResumeError {
     /// Somebody writes the log.
     #[error("the job of {path} is still being recorded; wait for its end, or stop it with `stuckproof cancel`", path = .0.display())]
     Busy(PathBuf),
+    /// Processes of the job live.
+    #[error("processes of the job in {path} still live: {processes}; end them first, then finish the bundle", path = .path.display(), processes = .processes.join(", "))]
+    Lives {
+        /// The bundle.
+        path: PathBuf,
+        /// The processes, by name and number.
+        processes: Vec<String>,
+    },
     /// Neither the log nor `evidence.json` tells what was run.
     #[error("nothing in {path} tells what was run: events.jsonl has no first line and evidence.json no header; the job was stopped while it began, or this is no bundle", path = .0.display())]
     NoHeader(PathBuf),
@@ -67,6 +68,30 @@ pub enum ResumeError {
     /// The evidence cannot be derived or written.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
+}
+
+/// Finishes the bundle in a folder that nobody else takes care of any more, from nothing but what is on disk.
+///
+/// # Errors
+/// As [`finish`], and when processes of the job still live, which could go on to tell of a build.
+pub fn finish_abandoned(bundle: &Path) -> Result<Evidence, ResumeError> {
+    if let Ok(read) = evidence::load(bundle)
+        && !read.evidence.finished
+    {
+        let job = &read.evidence.job;
+        let wire = gather::folder(bundle, job);
+        let processes = living::of_job(job, read.evidence.command.pid, wire.as_deref());
+        if !processes.is_empty() {
+            return Err(ResumeError::Lives { path: bundle.to_owned(), processes });
+        }
+    }
+    let nothing = Known {
+        exited: None,
+        events: Vec::new(),
+        reason: "the runner was lost",
+        exit_code: exit::OWN_FAULT,
+    };
+    finish(bundle, &nothing)
 }
 
 /// Finishes the bundle in a folder. One that is finished already gets its derived files again where they are missing or
