@@ -31,7 +31,7 @@ pub enum Via {
     StdinClosed,
     /// The time given by `--deadline` was over.
     Deadline,
-    /// The runner was lost, and what was left of the job asked for itself.
+    /// The runner died, and the keeper took its place.
     RunnerLost,
 }
 

@@ -7,6 +7,9 @@ use crate::clock::Mono;
 use crate::event::{CancelRequested, CommandExited, Event, EventKind, LadderRung, State};
 use std::collections::BTreeMap;
 
+/// How the reason of a rung begins that was climbed in the place of a runner that died.
+pub const RUNNER_LOST: &str = "the runner was lost";
+
 /// What became of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
@@ -91,6 +94,8 @@ pub struct Judge {
     command: Option<u32>,
     exit: Option<(Mono, CommandExited)>,
     signals: Vec<Mono>,
+    /// Whether somebody climbed the ladder in the runner's place.
+    runner_lost: bool,
     lost: bool,
 }
 
@@ -131,7 +136,10 @@ impl Judge {
                 }
             }
             EventKind::CancelRequested(request) => self.requests.push((event.at, request.clone())),
-            EventKind::LadderRung(LadderRung { group: Some(_), .. }) => self.signals.push(event.at),
+            EventKind::LadderRung(LadderRung { group, why, .. }) => {
+                self.signals.extend(group.map(|_| event.at));
+                self.runner_lost |= why.starts_with(RUNNER_LOST);
+            }
             EventKind::CommandExited(exit) => self.exit = Some((event.at, exit.clone())),
             EventKind::EvidenceLost(_) => self.lost = true,
             _ => {}
@@ -191,7 +199,7 @@ impl Judge {
         let Some((exited, exit)) = &self.exit else { return Some("runner_lost") };
         let own = self.command == Some(build.pid);
         if self.signals.iter().any(|signalled| !own || signalled <= exited) {
-            return Some("killed_by_runner");
+            return Some(self.killer());
         }
         if own { exit.signal.map(|signal| signal_cause(signal, exit)) } else { death_of_another(exit) }
     }
@@ -201,18 +209,23 @@ impl Judge {
         let cause = match &self.exit {
             None => "runner_lost",
             Some((_, CommandExited { code: Some(0), .. })) => return (State::Succeeded, None),
-            Some((at, _)) if self.signals.iter().any(|signalled| signalled <= at) => "killed_by_runner",
+            Some((at, _)) if self.signals.iter().any(|signalled| signalled <= at) => self.killer(),
             Some((_, exit)) => exit.signal.map_or("command", |signal| signal_cause(signal, exit)),
         };
         (State::Failed, Some(cause.to_owned()))
+    }
+
+    /// Why the ladder was climbed.
+    fn killer(&self) -> &'static str {
+        if self.runner_lost { "runner_lost" } else { "killed_by_runner" }
     }
 
     /// The job in which no build was seen.
     fn without_build(&self) -> (State, Option<String>) {
         match &self.exit {
             Some((_, CommandExited { code: Some(0), .. })) => (State::Succeeded, None),
-            None => (State::Failed, Some("runner_lost".to_owned())),
-            Some(_) => (State::Failed, Some("command".to_owned())),
+            exit if exit.is_none() || self.runner_lost => (State::Failed, Some("runner_lost".to_owned())),
+            _ => (State::Failed, Some("command".to_owned())),
         }
     }
 

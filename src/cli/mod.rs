@@ -3,13 +3,14 @@
 mod cancel;
 mod duration;
 mod finalize;
+mod keep;
 mod run;
 mod show;
 mod size;
 mod status;
 
 use crate::exit;
-use crate::supervise::{self, EXEC_VERB};
+use crate::supervise::{self, EXEC_VERB, KEEPER_VERB, Seat};
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -34,19 +35,39 @@ enum Verb {
     Show(show::Options),
     /// Finish bundles whose runner was lost.
     Finalize(finalize::Options),
-    /// Lead a new session and become the command.
+    /// Take a seat and become the command.
     #[command(name = EXEC_VERB, hide = true)]
     Exec(Exec),
+    /// Watch over the command and its runner.
+    #[command(name = KEEPER_VERB, hide = true)]
+    Keep(keep::Options),
 }
 
+/// The names of these options are [`supervise`]'s.
 #[derive(Debug, Args)]
 struct Exec {
-    /// Standard input becomes the session's terminal.
+    /// Lead a new session.
+    #[arg(long)]
+    session: bool,
+    /// Lead a new session with the terminal on standard input.
     #[arg(long)]
     terminal: bool,
+    /// Be killed when this process ends, which is the parent.
+    #[arg(long, value_name = "PID")]
+    bound: Option<u32>,
     /// The command.
     #[arg(last = true, required = true)]
     command: Vec<OsString>,
+}
+
+impl Exec {
+    fn seat(&self) -> Seat {
+        match (self.terminal, self.session) {
+            (true, _) => Seat::Terminal,
+            (false, true) => Seat::Session,
+            (false, false) => Seat::Group,
+        }
+    }
 }
 
 /// Runs the command line.
@@ -62,7 +83,8 @@ pub fn main() -> ExitCode {
         Verb::Status(options) => status::main(&options),
         Verb::Show(options) => show::main(&options),
         Verb::Finalize(options) => finalize::main(&options),
-        Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.terminal)),
+        Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.seat(), exec.bound)),
+        Verb::Keep(options) => keep::main(&options),
     }
 }
 

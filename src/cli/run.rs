@@ -37,6 +37,10 @@ pub(super) struct Options {
     /// How much of each output stream the bundle keeps: the first and the last half of it
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size::parse)]
     output_cap: u64,
+    /// After a success too, end processes that the command left in sessions of their own (compiler caches, build
+    /// servers); after anything else they are ended in any case
+    #[arg(long)]
+    kill_daemons: bool,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -58,6 +62,7 @@ impl From<Options> for Plan {
             cancel_on_stdin_close: options.cancel_on_stdin_close,
             tty: options.tty,
             output_cap: options.output_cap,
+            kill_daemons: options.kill_daemons,
         }
     }
 }

@@ -103,6 +103,12 @@ impl LogWriter {
         Ok(writer)
     }
 
+    /// The file, whose lock whoever shares the handle holds as well.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Appends an event.
     pub fn append(&mut self, event: &Event) -> Result<(), LogError> {
         self.usable()?;

@@ -42,7 +42,7 @@ impl Remains {
             return remains;
         };
         if let Err(e) = remains.read(&wire, header) {
-            remains.lose(0, &e.to_string());
+            remains.lose(0, &in_words(&e));
         }
         remains
     }
@@ -68,6 +68,18 @@ impl Remains {
 
     fn lose(&mut self, records: u64, reason: &str) {
         self.losses.push(EvidenceLost { records, reason: reason.to_owned() });
+    }
+}
+
+/// What cannot be read, without the folder: the same remains give the same words wherever they lie.
+fn in_words(error: &WireError) -> String {
+    let (WireError::Read { path, .. } | WireError::Write { path, .. } | WireError::Foreign { path }) = error;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match error {
+        WireError::Read { source, .. } | WireError::Write { source, .. } => {
+            format!("the wire's file {name} cannot be read: {source}")
+        }
+        WireError::Foreign { .. } => format!("the wire's file {name} is damaged"),
     }
 }
 

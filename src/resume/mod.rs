@@ -85,12 +85,8 @@ pub fn finish_abandoned(bundle: &Path) -> Result<Evidence, ResumeError> {
             return Err(ResumeError::Lives { path: bundle.to_owned(), processes });
         }
     }
-    let nothing = Known {
-        exited: None,
-        events: Vec::new(),
-        reason: "the runner was lost",
-        exit_code: exit::OWN_FAULT,
-    };
+    let nothing =
+        Known { exited: None, events: Vec::new(), reason: "the runner was lost", exit_code: exit::OWN_FAULT };
     finish(bundle, &nothing)
 }
 

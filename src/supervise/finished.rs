@@ -55,7 +55,11 @@ impl Finished {
     /// a reader that has stalled for ever must not hold the job.
     #[must_use]
     pub fn leave(self) -> u8 {
-        let Self { core, verdict, exit_code, lost, mut pumps } = self;
+        let Self { mut core, verdict, exit_code, lost, mut pumps } = self;
+        // Everything is written: the keeper has nothing to finish.
+        if let Some(keeper) = core.keeper.take() {
+            keeper.dismiss();
+        }
         // What was asked before the wait began was asked of the job, which is over.
         while let Ok(note) = core.notes.try_recv() {
             pumps -= usize::from(matches!(note, Note::Carried));

@@ -11,10 +11,10 @@ use std::time::Duration;
 /// milliseconds after the process that they serve, on a busy machine a few more; they are no leftovers.
 const SETTLE: Duration = Duration::from_secs(1);
 /// From SIGTERM to SIGKILL for processes that outlived their command when nobody had asked for a stop.
-const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
+pub const LEFTOVER_GRACE: Duration = Duration::from_secs(1);
 /// How long to wait for processes that got SIGKILL and whose command has ended. One that a driver holds, or that we may
 /// not signal, can stay for ever; the evidence must not.
-const UNKILLABLE: Duration = Duration::from_secs(3);
+pub const UNKILLABLE: Duration = Duration::from_secs(3);
 
 /// A rung.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +66,12 @@ impl Ladder {
         Self { patience, requested: None, terminated: None, killed: None, left_behind: None }
     }
 
+    /// The times of the ladder.
+    #[must_use]
+    pub fn patience(&self) -> Patience {
+        self.patience
+    }
+
     /// A stop was accepted at `at`.
     pub fn request(&mut self, at: Mono) -> Climb {
         self.requested = Some(at);
@@ -79,6 +85,19 @@ impl Ladder {
         }
         self.killed = Some(now);
         Some(Climb { rung: Rung::Kill, why: "kill requested" })
+    }
+
+    /// Whether SIGKILL was sent already.
+    #[must_use]
+    pub fn is_killed(&self) -> bool {
+        self.killed.is_some()
+    }
+
+    /// The job was paused for so long: what was promised is kept, but later.
+    pub fn shift(&mut self, pause: Duration) {
+        for stamp in [&mut self.requested, &mut self.terminated, &mut self.killed, &mut self.left_behind] {
+            *stamp = stamp.map(|at| after(at, pause));
+        }
     }
 
     /// Whether what was left behind has outlived its SIGKILL for so long that nothing will end it.
@@ -201,6 +220,18 @@ mod tests {
         l.leave_behind(Mono(50 * S));
         assert!(!l.is_exhausted(Mono(52 * S)));
         assert!(l.is_exhausted(Mono(53 * S)));
+    }
+
+    #[test]
+    fn a_pause_does_not_count() {
+        let mut l = ladder(Some(60));
+        l.request(Mono(0));
+        l.shift(Duration::from_secs(100));
+        assert_eq!(l.due(Mono(159 * S), true), None);
+        assert_eq!(l.due(Mono(160 * S), true).map(|c| c.rung), Some(Rung::Terminate));
+        l.shift(Duration::from_secs(5));
+        assert_eq!(l.due(Mono(174 * S), true), None);
+        assert_eq!(l.due(Mono(175 * S), true).map(|c| c.rung), Some(Rung::Kill));
     }
 
     #[test]

@@ -3,19 +3,24 @@
 //! Threads that wait and one loop that acts. Each source of news (signals, the control socket, the cancel file, the
 //! reaper, the pumps) has a thread that sleeps in the kernel; requests to stop go from there through the one
 //! [`Cancellation`](crate::cancel::Cancellation), which writes the cancel word at once, and everything else happens in
-//! the loop of [`Job::run`], which may wait for a disk. So no disk ever stands between a signal and a builder.
+//! the loop of `Running`, which may wait for a disk. So no disk ever stands between a signal and a builder.
 
 mod bundle;
 pub mod control;
+mod family;
 mod finished;
 mod group;
 mod host;
 mod job;
 mod keep;
+mod keeper;
+mod kin;
 mod ladder;
 mod oom;
+mod pause;
 mod prepare;
 mod recorder;
+mod running;
 mod signals;
 mod sources;
 mod spawn;
@@ -30,9 +35,10 @@ pub use bundle::{BundleError, runner_lives};
 pub use finished::Finished;
 pub use host::{Host, Patience};
 pub use job::Job;
+pub use keeper::{KEEPER_VERB, Orphaned, keep};
 pub use prepare::PrepareError;
 pub use sources::SourceError;
-pub use spawn::{EXEC_TERMINAL, EXEC_VERB, SpawnError, become_command, exec};
+pub use spawn::{EXEC_VERB, Seat, SpawnError, become_command, exec};
 pub use status::{Live, LiveBuild, LivePhase, LiveRequest};
 
 use std::ffi::OsString;
@@ -60,6 +66,8 @@ pub struct Plan {
     pub tty: bool,
     /// Bytes of each output stream that the bundle keeps.
     pub output_cap: u64,
+    /// After a success too, end processes that moved to a session of their own.
+    pub kill_daemons: bool,
 }
 
 /// How long a builder may take to answer before the command is signalled.

@@ -4,10 +4,12 @@ use super::bundle::{Bundle, BundleError, new_job};
 use super::control::{self, Entry, Registration};
 use super::host::{Host, Patience};
 use super::job::{Core, Job, Note};
+use super::keeper::Keeper;
 use super::ladder::Ladder;
 use super::oom::OomWatch;
+use super::pause::Pauses;
 use super::recorder::Recorder;
-use super::signals;
+use super::signals::Listener;
 use super::sources::{self, CancelFile, SourceError};
 use super::stage::Stage;
 use super::voice::Voice;
@@ -70,11 +72,20 @@ impl Job {
         let bundle = Bundle::create(plan.bundle.as_deref(), &job)?;
         let control = Arc::new(Control::create(bundle.wire(), anchor)?);
         let (tell, notes) = mpsc::channel();
+        waiter::adopt_orphans().map_err(system("become the parent of the command's orphans"))?;
+        // Early, so that it is there by the time that the log's beginning is on disk.
+        let keeper = Keeper::start(&job).map_err(system("start the keeper of the command"))?;
         let (stage, streams) = Stage::set(&plan, &bundle, &tell)?;
         let cancellation = Arc::new(cancellation(host, Arc::clone(&control), tell.clone()));
-        signals::listen(host, Arc::clone(&cancellation), stage.terminal_changed())
-            .map_err(system("take signals"))?;
-        waiter::adopt_orphans().map_err(system("become the parent of the command's orphans"))?;
+        let pauses = Arc::new(Pauses::default());
+        let listener = Listener {
+            host,
+            cancellation: Arc::clone(&cancellation),
+            pauses: Arc::clone(&pauses),
+            control: Box::new(told(&tell, Note::JobControl)),
+            terminal: stage.terminal_changed(),
+        };
+        listener.listen().map_err(system("take signals"))?;
 
         let voice = Voice::new(note(&tell, Note::Said));
         let (environment, changes) = environment(&bundle, &job, &voice);
@@ -95,9 +106,22 @@ impl Job {
         }
         let ladder = Ladder::new(patience);
         let oom = OomWatch::new();
-        let core =
-            Core { plan, host, bundle, control, recorder, cancellation, ladder, oom, voice, tell, notes };
-        Ok(Self { core, header, stage, environment, registration })
+        let core = Core {
+            plan,
+            host,
+            bundle,
+            control,
+            recorder,
+            cancellation,
+            pauses,
+            ladder,
+            oom,
+            voice,
+            keeper: None,
+            tell,
+            notes,
+        };
+        Ok(Self { core, header, stage, environment, registration, keeper })
     }
 }
 
@@ -110,6 +134,13 @@ pub(super) fn note(tell: &Sender<Note>, note: Note) -> impl FnOnce() + Send + 's
     let tell = tell.clone();
     // A main loop that is gone needs no news.
     move || drop(tell.send(note))
+}
+
+/// A call that sends what it is given.
+pub(super) fn told<T: 'static>(tell: &Sender<Note>, note: fn(T) -> Note) -> impl Fn(T) + Send + 'static {
+    let tell = tell.clone();
+    // A main loop that is gone needs no news.
+    move |what| drop(tell.send(note(what)))
 }
 
 fn cancellation(host: Host, control: Arc<Control>, tell: Sender<Note>) -> Cancellation {

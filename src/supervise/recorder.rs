@@ -10,6 +10,7 @@ use crate::event::{
 use crate::observe::Tracker;
 use crate::verdict::{Judge, Verdict};
 use crate::wire::{Reader, Record, Unread};
+use std::fs::File;
 use std::path::Path;
 
 /// The record of one job.
@@ -50,6 +51,12 @@ impl Recorder {
             wire_failed: false,
             lost: None,
         })
+    }
+
+    /// The log's file, whose lock whoever shares the handle holds as well.
+    #[must_use]
+    pub fn log_file(&self) -> &File {
+        self.log.file()
     }
 
     /// Whether a builder library was ever observed.
@@ -188,6 +195,7 @@ fn weighty(kind: &EventKind) -> bool {
             | EventKind::CancelAcknowledged(_)
             | EventKind::BuildReturned(_)
             | EventKind::EvidenceLost(_)
+            | EventKind::JobPaused(_)
             | EventKind::JobEnded(_)
     )
 }

@@ -3,8 +3,9 @@
 //! The thread does nothing but stamp and pass on, so that a busy disk cannot stand between a Ctrl-C and the builder.
 
 use super::host::Host;
+use super::pause::Pauses;
 use crate::cancel::{Ask, Cancellation, Via};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGWINCH};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::low_level::siginfo::Origin;
@@ -14,33 +15,58 @@ use std::sync::Arc;
 /// What a change of the terminal (its size, our coming back to the foreground) calls.
 pub type TerminalChanged = Box<dyn Fn() + Send>;
 
-/// Takes SIGINT, SIGTERM and SIGHUP from now on. A SIGHUP that was ignored stays ignored (`nohup`); SIGQUIT keeps its
-/// meaning. `terminal` is told of SIGWINCH and SIGCONT.
-pub fn listen(
-    host: Host,
-    cancellation: Arc<Cancellation>,
-    terminal: Option<TerminalChanged>,
-) -> io::Result<()> {
-    let mut wanted = vec![SIGINT, SIGTERM];
-    if !ignored_at_start(SIGHUP) {
-        wanted.push(SIGHUP);
+/// What job control wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobControl {
+    /// The job is to pause. It carries how often the job had gone on before.
+    Pause(u32),
+    /// The job goes on.
+    GoOn,
+}
+
+/// Where signals go.
+pub struct Listener {
+    /// The host that they come from.
+    pub host: Host,
+    /// The state that requests to stop go through.
+    pub cancellation: Arc<Cancellation>,
+    /// The pauses of the job.
+    pub pauses: Arc<Pauses>,
+    /// Who is told of SIGTSTP and SIGCONT.
+    pub control: Box<dyn Fn(JobControl) + Send>,
+    /// Who is told of SIGWINCH and SIGCONT.
+    pub terminal: Option<TerminalChanged>,
+}
+
+impl Listener {
+    /// Takes SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGCONT from now on. A SIGHUP or SIGTSTP that was ignored stays ignored
+    /// (`nohup`); SIGQUIT keeps its meaning.
+    pub fn listen(self) -> io::Result<()> {
+        let mut wanted = vec![SIGINT, SIGTERM, SIGCONT];
+        wanted.extend([SIGHUP, SIGTSTP].into_iter().filter(|signal| !ignored_at_start(*signal)));
+        if self.terminal.is_some() {
+            wanted.push(SIGWINCH);
+        }
+        let mut signals = SignalsInfo::<WithOrigin>::new(wanted)?;
+        std::thread::spawn(move || (&mut signals).into_iter().for_each(|origin| self.hear(&origin)));
+        Ok(())
     }
-    if terminal.is_some() {
-        wanted.extend([SIGWINCH, SIGCONT]);
-    }
-    let mut signals = SignalsInfo::<WithOrigin>::new(wanted)?;
-    std::thread::spawn(move || {
-        for origin in &mut signals {
-            match (via(origin.signal), &terminal) {
-                (Some(via), _) => {
-                    cancellation.request(ask(host, via, &origin));
+
+    fn hear(&self, origin: &Origin) {
+        match via(origin.signal) {
+            Some(via) => drop(self.cancellation.request(ask(self.host, via, origin))),
+            None if origin.signal == SIGTSTP => (self.control)(JobControl::Pause(self.pauses.continued())),
+            None => {
+                if origin.signal == SIGCONT {
+                    self.pauses.go_on();
+                    (self.control)(JobControl::GoOn);
                 }
-                (None, Some(changed)) => changed(),
-                (None, None) => {}
+                if let Some(changed) = &self.terminal {
+                    changed();
+                }
             }
         }
-    });
-    Ok(())
+    }
 }
 
 fn via(signal: i32) -> Option<Via> {
@@ -65,7 +91,7 @@ fn ask(host: Host, via: Via, origin: &Origin) -> Ask {
 }
 
 /// Whether a signal was ignored when this process started, which the kernel shows as a mask.
-fn ignored_at_start(signal: i32) -> bool {
+pub fn ignored_at_start(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok()).unwrap_or(0);

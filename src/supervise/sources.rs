@@ -2,7 +2,9 @@
 //! standard input. Each waits on a thread of its own, which ends with the process.
 
 use super::host::Host;
+use super::pause::Pauses;
 use crate::cancel::{Ask, Cancellation, Via};
+use crate::clock::Mono;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FileType, inotify};
 use rustix::io::Errno;
@@ -38,10 +40,11 @@ fn ask(host: Host, via: Via) -> Ask {
     Ask { source: host.source(via), via, reason: None, pid: None, uid: None }
 }
 
-/// Asks for a stop after `span`.
-pub fn deadline(span: Duration, host: Host, cancellation: Arc<Cancellation>) {
+/// Asks for a stop after `span` of the job's own time.
+pub fn deadline(span: Duration, host: Host, pauses: Arc<Pauses>, cancellation: Arc<Cancellation>) {
+    let start = Mono::now();
     std::thread::spawn(move || {
-        std::thread::sleep(span);
+        pauses.sleep(start, span);
         cancellation.request(ask(host, Via::Deadline));
     });
 }

@@ -2,23 +2,28 @@
 //!
 //! It leads a process group of its own. Where the runner has a controlling terminal, it leads a session as well: a
 //! background group that opens `/dev/tty` would be stopped by the kernel and wait for ever, and without a terminal
-//! it is told that there is none. A new session can only be made by the process itself, so a hidden verb of this
-//! program does that and then becomes the command.
+//! it is told that there is none. A session, and the bond that ends the command with the keeper, can only be made by the
+//! process itself, so a hidden verb of this program does that and then becomes the command.
 
 use crate::exit;
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
+use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use thiserror::Error;
 
-/// The hidden verb that makes a session and becomes the command.
+/// The hidden verb that takes a seat and becomes the command.
 pub const EXEC_VERB: &str = "__exec";
-/// Its option: standard input becomes the session's terminal.
+/// Its option: lead a new session.
+pub const EXEC_SESSION: &str = "--session";
+/// Its option: lead a new session with the terminal on standard input.
 pub const EXEC_TERMINAL: &str = "--terminal";
+/// Its option: be killed when the parent, which is this process, ends.
+pub const EXEC_BOUND: &str = "--bound";
 
 /// What the command gets from us.
 #[derive(Debug)]
@@ -30,26 +35,15 @@ pub struct Start<'a> {
     /// Where it sits.
     pub seat: Seat,
     /// Its standard input.
-    pub stdin: Input,
+    pub stdin: OwnedFd,
     /// Its standard output.
     pub stdout: OwnedFd,
     /// Its standard error.
     pub stderr: OwnedFd,
 }
 
-/// The command's standard input.
-#[derive(Debug)]
-pub enum Input {
-    /// Ours.
-    Inherited,
-    /// Nothing.
-    Empty,
-    /// This.
-    From(OwnedFd),
-}
-
 /// The command's relation to terminals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Seat {
     /// A group of its own.
     Group,
@@ -66,6 +60,25 @@ impl Seat {
         let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
         let terminal = rustix::fs::open("/dev/tty", flags, rustix::fs::Mode::empty());
         if terminal.is_ok() { Self::Session } else { Self::Group }
+    }
+
+    /// The session of a command on it that runs as `pid` and was started from this session.
+    #[must_use]
+    pub fn session_of(self, pid: u32) -> u32 {
+        match self {
+            Self::Group => {
+                rustix::process::getsid(None).map_or(pid, |s| s.as_raw_nonzero().get().unsigned_abs())
+            }
+            Self::Session | Self::Terminal => pid,
+        }
+    }
+
+    fn option(self) -> Option<&'static str> {
+        match self {
+            Self::Group => None,
+            Self::Session => Some(EXEC_SESSION),
+            Self::Terminal => Some(EXEC_TERMINAL),
+        }
     }
 }
 
@@ -91,6 +104,16 @@ pub enum SpawnError {
         /// The system's answer.
         source: io::Error,
     },
+    /// It could not even be tried.
+    #[error(
+        "cannot start {program}: {source}; the machine is short of processes or memory, or a limit was reached"
+    )]
+    NoProcess {
+        /// The command.
+        program: String,
+        /// The system's answer.
+        source: io::Error,
+    },
 }
 
 impl SpawnError {
@@ -109,58 +132,64 @@ impl SpawnError {
         match self {
             Self::NotFound { .. } => exit::NOT_FOUND,
             Self::NotExecutable { .. } => exit::NOT_EXECUTABLE,
+            Self::NoProcess { .. } => exit::OWN_FAULT,
         }
     }
 }
 
-/// Starts it and says which process it is.
-pub fn spawn(start: &Start<'_>) -> Result<Pid, SpawnError> {
-    let program = &start.argv[0];
-    let child = match start.attempt(start.argv) {
-        Err(e) if is_plain_script(&e) => start.attempt(&as_script(start.argv)),
-        other => other,
-    };
-    // The waiter reaps it by its number; the handle would do nothing more.
-    child.map(|c| Pid::from_child(&c)).map_err(|e| SpawnError::new(program, e))
-}
-
-impl Start<'_> {
-    fn attempt(&self, argv: &[OsString]) -> io::Result<Child> {
-        let mut command = match self.seat {
-            Seat::Group => {
-                let mut command = Command::new(&argv[0]);
-                command.args(&argv[1..]).process_group(0);
-                command
-            }
-            Seat::Session | Seat::Terminal => {
-                let mut command = Command::new("/proc/self/exe");
-                let option = (self.seat == Seat::Terminal).then_some(EXEC_TERMINAL);
-                command.arg0("stuckproof").arg(EXEC_VERB).args(option).arg("--").args(argv);
-                command
-            }
-        };
-        let stdin = match &self.stdin {
-            Input::Inherited => Stdio::inherit(),
-            Input::Empty => Stdio::null(),
-            Input::From(fd) => fd.try_clone()?.into(),
-        };
-        let environment = self.environment.iter().map(|(name, value)| (name, value));
-        command.envs(environment).stdin(stdin);
-        command.stdout(self.stdout.try_clone()?).stderr(self.stderr.try_clone()?).spawn()
+/// Starts it, in a group of its own and bound to the life of this process, and says which process it is. It must be
+/// called on a thread that lives as long as the process: the bond is to the thread.
+pub fn spawn(start: Start<'_>) -> Result<Pid, SpawnError> {
+    let parent = std::process::id().to_string();
+    let mut command = ourselves();
+    command.arg(EXEC_VERB).args(start.seat.option()).args([EXEC_BOUND, &parent, "--"]).args(start.argv);
+    command.envs(start.environment).stdin(start.stdin).stdout(start.stdout).stderr(start.stderr);
+    if start.seat == Seat::Group {
+        command.process_group(0);
     }
+    // The keeper reaps it by its number; the handle would do nothing more.
+    command.spawn().map(|child| Pid::from_child(&child)).map_err(|source| SpawnError::NoProcess {
+        program: start.argv[0].to_string_lossy().into_owned(),
+        source,
+    })
 }
 
-/// The hidden verb: leads a new session, takes the terminal on standard input if told so, and becomes the command. It
-/// comes back only when it cannot.
+/// This program, to be started once more.
 #[must_use]
-pub fn become_command(argv: &[OsString], terminal: bool) -> SpawnError {
-    let seated = rustix::process::setsid().and_then(|_| {
-        if terminal { rustix::process::ioctl_tiocsctty(rustix::stdio::stdin()) } else { Ok(()) }
-    });
+pub fn ourselves() -> Command {
+    let own = Path::new("/proc/self/exe");
+    if own.exists() {
+        let mut command = Command::new(own);
+        command.arg0("stuckproof");
+        return command;
+    }
+    // Without /proc only the name is left by which this process was started.
+    let named = std::env::args_os().next().unwrap_or_default();
+    Command::new(find(&named).unwrap_or_else(|| named.into()))
+}
+
+/// The hidden verb: takes the seat, binds its life to that of `parent`, and becomes the command. It comes back only
+/// when it cannot.
+#[must_use]
+pub fn become_command(argv: &[OsString], seat: Seat, parent: Option<u32>) -> SpawnError {
+    let session = || if seat == Seat::Group { Ok(()) } else { rustix::process::setsid().map(drop) };
+    let terminal = || match seat {
+        Seat::Terminal => rustix::process::ioctl_tiocsctty(rustix::stdio::stdin()),
+        Seat::Group | Seat::Session => Ok(()),
+    };
+    let seated = session().and_then(|()| terminal()).and_then(|()| parent.map_or(Ok(()), bind_to));
     match seated {
         Ok(()) => exec(argv),
         Err(e) => SpawnError::new(&argv[0], e.into()),
     }
+}
+
+/// Lets the kernel kill this process when its parent ends: a build never outlives both of its guards.
+fn bind_to(parent: u32) -> rustix::io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    let now = rustix::process::getppid().map(|p| p.as_raw_nonzero().get().unsigned_abs());
+    // The parent ended before the bond was made.
+    if now == Some(parent) { Ok(()) } else { Err(rustix::io::Errno::SRCH) }
 }
 
 /// Becomes the command as it is, in this process's group and session. It comes back only when it cannot.

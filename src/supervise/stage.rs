@@ -6,18 +6,19 @@ use super::job::Note;
 use super::keep::Keep;
 use super::prepare::{PrepareError, note, system};
 use super::signals::TerminalChanged;
-use super::spawn::{Input, Seat};
+use super::spawn::Seat;
 use super::streams::{self, Output, Pump, Target};
 use super::terminal::{Carrying, HandedThrough, Terminal};
 use crate::fsio::FsError;
+use std::fs::File;
 use std::io::IsTerminal;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::Sender;
 
 /// What the command will sit on.
 pub(super) struct Stage {
     pub(super) seat: Seat,
-    pub(super) stdin: Input,
+    pub(super) stdin: OwnedFd,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
     pub(super) terminal: Option<Terminal>,
@@ -48,10 +49,11 @@ impl Stage {
         let merged = streams::are_merged();
         let err = if merged { None } else { Some(output("stderr.log", Target::Stderr)?) };
         let stdin = if plan.cancel_on_stdin_close || std::io::stdin().is_terminal() {
-            Input::Empty
+            File::open("/dev/null").map(OwnedFd::from)
         } else {
-            Input::Inherited
+            std::io::stdin().as_fd().try_clone_to_owned()
         };
+        let stdin = stdin.map_err(system("give the command its standard input"))?;
         let (stdout, stderr) = (out.handle()?, err.as_ref().unwrap_or(&out).handle()?);
         let mut backstage = Backstage::default();
         for output in [Some(out), err].into_iter().flatten() {
@@ -73,7 +75,7 @@ impl Stage {
         let again = || side.try_clone().map_err(system(failed));
         Ok(Self {
             seat: Seat::Terminal,
-            stdin: Input::From(again()?),
+            stdin: again()?,
             stdout: again()?,
             stderr: side,
             terminal: Some(terminal),
@@ -95,6 +97,13 @@ impl Stage {
 }
 
 impl Backstage {
+    /// Gives our own terminal back as it was, for as long as somebody else uses it.
+    pub(super) fn let_go(&self) {
+        if let Some(through) = &self.through {
+            through.let_go();
+        }
+    }
+
     /// Nothing more will be written: brings our terminal back and lets the pumps carry the rest. The number says how
     /// many will tell that they have; the list says what could not be kept.
     pub(super) fn finish(self) -> (usize, Vec<String>) {

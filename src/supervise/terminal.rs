@@ -153,15 +153,32 @@ impl HandedThrough {
     }
 }
 
-impl Drop for HandedThrough {
-    fn drop(&mut self) {
-        if let Some(before) = self.before.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &before);
+impl HandedThrough {
+    /// Brings the terminal back as it was, until [`again`](Self::again) is called.
+    pub fn let_go(&self) {
+        if let Some(before) = self.before.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            bring_back(before);
         }
     }
 }
 
+impl Drop for HandedThrough {
+    fn drop(&mut self) {
+        if let Some(before) = self.before.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            bring_back(&before);
+        }
+    }
+}
+
+fn bring_back(before: &Termios) {
+    let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, before);
+}
+
 fn hand_through(before: &Termios) {
+    // In the background the kernel would stop us for it; the terminal is somebody else's then.
+    if rustix::termios::tcgetpgrp(rustix::stdio::stdin()) != Ok(rustix::process::getpgrp()) {
+        return;
+    }
     let mut modes = before.clone();
     modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ECHONL | LocalModes::IEXTEN;
     modes.local_modes |= LocalModes::ISIG;

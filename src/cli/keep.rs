@@ -1,0 +1,36 @@
+//! The hidden verb of the keeper.
+
+use crate::exit;
+use crate::resume::{self, Known};
+use crate::supervise::{self, Orphaned};
+use clap::Args;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The file in the bundle for what a keeper has to say: nobody reads its streams.
+const DIARY: &str = "keeper.log";
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The job, for people who look at the list of processes.
+    #[arg(value_name = "JOB")]
+    _job: String,
+}
+
+/// Watches over the command; where the runner was lost, finishes its bundle.
+pub(super) fn main(_: &Options) -> ExitCode {
+    let Some(Orphaned { bundle, exited, events, log }) = supervise::keep() else { return ExitCode::SUCCESS };
+    let known = Known { exited, events, reason: "the runner was lost", exit_code: exit::OWN_FAULT };
+    // The lock goes with the handle, at the last moment at which nobody else can have it.
+    drop(log);
+    match resume::finish(&bundle, &known) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(e) => complain(&bundle, &e),
+    }
+}
+
+fn complain(bundle: &Path, why: &resume::ResumeError) -> ExitCode {
+    // A bundle that cannot be written cannot hold this either.
+    let _ = std::fs::write(bundle.join(DIARY), format!("stuckproof: the runner was lost, and {why}\n"));
+    ExitCode::from(exit::OWN_FAULT)
+}

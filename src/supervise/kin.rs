@@ -1,0 +1,211 @@
+//! The processes of a job, as `/proc` tells them: everything that descends from one process of ours.
+//!
+//! Orphans of the job become children of the keeper, or of the runner where the keeper was lost, so that nothing leaves
+//! this tree by forking twice or by making a session of its own.
+
+use crate::event::LeftoverFound;
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+
+/// A look at a tree that changes meanwhile is repeated this often.
+const LOOKS: usize = 4;
+
+/// A living process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// Its name, as the kernel keeps it.
+    pub name: String,
+    /// Its group.
+    pub group: u32,
+    /// Its session.
+    pub session: u32,
+    parent: u32,
+    /// When it started, in ticks since the machine did: with its number this names it for good.
+    started: u64,
+}
+
+impl Process {
+    /// Looks at a process; none when it has ended.
+    #[must_use]
+    pub fn of(pid: u32) -> Option<Self> {
+        Self::parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    fn parse(pid: u32, line: &str) -> Option<Self> {
+        // The name stands in parentheses and may hold anything, parentheses and blanks included.
+        let (before, after) = line.rsplit_once(") ")?;
+        let (_, name) = before.split_once(" (")?;
+        let fields: Vec<&str> = after.split(' ').collect();
+        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        // A leader whose other threads go on looks like a zombie, and is none.
+        let alive = !matches!(*fields.first()?, "Z" | "X") || number(17)? > 1;
+        let small = |at| u32::try_from(number(at)?).ok();
+        alive.then_some(Self {
+            pid,
+            name: name.to_owned(),
+            parent: small(1)?,
+            group: small(2)?,
+            session: small(3)?,
+            started: number(19)?,
+        })
+    }
+
+    /// When it started, in ticks since the machine did.
+    #[must_use]
+    pub fn started(&self) -> u64 {
+        self.started
+    }
+
+    /// Its name and number, for people.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        format!("{} {}", self.name, self.pid)
+    }
+
+    /// As evidence tells it, with what became of it.
+    #[must_use]
+    pub fn as_leftover(&self, action: &str) -> LeftoverFound {
+        LeftoverFound {
+            pid: self.pid,
+            name: self.name.clone(),
+            session: self.session,
+            action: action.to_owned(),
+        }
+    }
+
+    /// Signals it; one that has ended meanwhile needs none.
+    ///
+    /// # Errors
+    /// When it may not be signalled.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
+        let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty());
+        // The handle names one process, but its number may have been somebody else's by the time it was made.
+        if Self::of(self.pid).is_none_or(|now| now.started != self.started) {
+            return Ok(());
+        }
+        let sent = match handle {
+            Ok(handle) => rustix::process::pidfd_send_signal(&handle, signal),
+            Err(Errno::NOSYS) => rustix::process::kill_process(pid, signal),
+            Err(e) => Err(e),
+        };
+        match sent {
+            Err(Errno::SRCH) => Ok(()),
+            other => Ok(other?),
+        }
+    }
+}
+
+/// Where the processes of a job are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kin {
+    root: u32,
+    since: u64,
+}
+
+impl Kin {
+    /// Everything that descends from `root`, itself not included.
+    #[must_use]
+    pub fn of(root: u32) -> Self {
+        Self { root, since: 0 }
+    }
+
+    /// What started at `since` or later, in ticks since the machine did, and descends from `root`: a process may have
+    /// had other children before it became a runner.
+    #[must_use]
+    pub fn of_since(root: u32, since: u64) -> Self {
+        Self { root, since }
+    }
+
+    /// The living ones; none of them can be found without `/proc`, which is told as `None`.
+    #[must_use]
+    pub fn living(self) -> Option<Vec<Process>> {
+        let mut all = everybody()?;
+        for _ in 1..LOOKS {
+            let pids: BTreeSet<u32> = all.iter().map(|p| p.pid).collect();
+            if all.iter().all(|p| p.parent == 0 || pids.contains(&p.parent)) {
+                break;
+            }
+            // A parent ended between two looks: its children have another by now.
+            all = everybody()?;
+        }
+        let mut found = descendants(self.root, all);
+        found.retain(|p| p.started >= self.since);
+        Some(found)
+    }
+}
+
+fn everybody() -> Option<Vec<Process>> {
+    // Without its own entry it is no /proc of this system.
+    fs::metadata("/proc/self/stat").ok()?;
+    let entries = fs::read_dir("/proc").ok()?;
+    let pids = entries.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+    Some(pids.filter_map(Process::of).collect())
+}
+
+fn descendants(root: u32, mut all: Vec<Process>) -> Vec<Process> {
+    let mut family = BTreeSet::from([root]);
+    let mut found = Vec::new();
+    loop {
+        let (children, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|p| family.contains(&p.parent));
+        if children.is_empty() {
+            return found;
+        }
+        family.extend(children.iter().map(|p| p.pid));
+        found.extend(children.into_iter().filter(|p| p.pid != root));
+        all = others;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let line = "42 (a ) S 1 (b)) R 1 77 78 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 555 0";
+        let process = Process::parse(42, line).unwrap();
+        assert_eq!((process.name.as_str(), process.parent), ("a ) S 1 (b)", 1));
+        assert_eq!((process.group, process.session, process.started), (77, 78, 555));
+    }
+
+    #[test]
+    fn a_zombie_is_dead_unless_threads_of_it_go_on() {
+        let line = |threads| format!("42 (x) Z 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 555 0");
+        assert_eq!(Process::parse(42, &line(1)), None);
+        assert!(Process::parse(42, &line(2)).is_some());
+    }
+
+    #[test]
+    fn a_family_is_everything_below_and_nothing_beside() {
+        let process = |pid, parent| Process {
+            pid,
+            parent,
+            name: String::new(),
+            group: 1,
+            session: 1,
+            started: u64::from(pid),
+        };
+        let all =
+            vec![process(9, 7), process(1, 0), process(5, 3), process(7, 5), process(4, 1), process(3, 1)];
+        let found: Vec<u32> = descendants(3, all).into_iter().map(|p| p.pid).collect();
+        assert_eq!(found, [5, 7, 9]);
+    }
+
+    #[test]
+    fn a_child_is_found_and_signalled_and_then_gone() {
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let kin = Kin::of(std::process::id());
+        let found = kin.living().unwrap().into_iter().find(|p| p.pid == child.id()).unwrap();
+        assert!(Kin::of_since(std::process::id(), found.started() + 1).living().unwrap().is_empty());
+        found.signal(Signal::KILL).unwrap();
+        child.wait().unwrap();
+        assert!(kin.living().unwrap().iter().all(|p| p.pid != child.id()));
+        found.signal(Signal::KILL).unwrap();
+    }
+}

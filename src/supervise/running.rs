@@ -1,0 +1,462 @@
+//! The loop that acts on the news, from the command's start to the end of the job's record.
+
+use super::control::Registration;
+use super::family::{Family, Members};
+use super::finished::Finished;
+use super::group::Group;
+use super::host::Host;
+use super::job::{Core, Note};
+use super::keeper::{Keeper, Orders, Report, Told};
+use super::kin::Process;
+use super::ladder::{Climb, Rung, UNKILLABLE};
+use super::prepare::told;
+use super::signals::JobControl;
+use super::sources;
+use super::stage::{Backstage, Stage};
+use super::streams::write_all;
+use crate::attach::Change;
+use crate::cancel::{Answer, Request, Via};
+use crate::clock::Mono;
+use crate::event::{
+    CancelRequested, CommandExited, CommandStarted, Event, EventKind, JobEnded, JobPaused, JobResumed,
+    LadderRung, State,
+};
+use crate::exit::{self, End};
+use crate::verdict::Verdict;
+use rustix::process::{Pid, Signal};
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the wire is looked at while the command lives.
+const TICK: Duration = Duration::from_millis(20);
+/// How long the keeper has to tell that nothing is left before all processes are looked at for it.
+const TELLING: Duration = Duration::from_millis(10);
+
+/// A job from the start of its command on.
+pub(super) struct Running {
+    core: Core,
+    /// The command and its descendants; none where it was never started, or where it was given up.
+    family: Option<Family>,
+    /// When and how the command ended.
+    exit: Option<(Mono, CommandExited)>,
+    /// How the accepted request came.
+    accepted: Option<Via>,
+    /// Whether a person asked for more than a request, and has not got it yet.
+    kill_wanted: bool,
+    /// A pause that was asked for, and how often the job had gone on before.
+    pause_wanted: Option<u32>,
+    /// Leftovers that are on record.
+    named: BTreeSet<u32>,
+    /// Pumps that have carried everything already.
+    carried: usize,
+}
+
+impl Running {
+    /// Starts the command. One that cannot be started has ended already.
+    pub(super) fn start(
+        core: Core,
+        stage: Stage,
+        environment: Vec<Change>,
+        keeper: Keeper,
+    ) -> (Self, Backstage) {
+        let mut running = Self {
+            core,
+            family: None,
+            exit: None,
+            accepted: None,
+            kill_wanted: false,
+            pause_wanted: None,
+            named: BTreeSet::new(),
+            carried: 0,
+        };
+        running.hear_all();
+        let Stage { seat, stdin, stdout, stderr, terminal, backstage } = stage;
+        let said = stderr.try_clone();
+        let orders = running.orders(seat, environment);
+        match running.set_to_work(keeper, &orders, [stdin, stdout, stderr]) {
+            Ok(()) => {
+                if let Some(terminal) = terminal {
+                    terminal.carry_input();
+                }
+            }
+            Err(e) => running.not_started(&e, said.ok().as_ref()),
+        }
+        (running, backstage)
+    }
+
+    fn orders(&self, seat: super::Seat, environment: Vec<Change>) -> Orders {
+        let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+        let patience = self.core.ladder.patience();
+        Orders {
+            argv: self.core.plan.argv.clone(),
+            environment: environment.into_iter().map(|c| (c.name, c.value)).collect(),
+            seat,
+            bundle: self.core.bundle.path().into(),
+            wire: self.core.bundle.wire().into(),
+            grace_ms: patience.grace.map(ms),
+            kill_after_ms: ms(patience.kill_after),
+            output_cap: self.core.plan.output_cap,
+        }
+    }
+
+    fn set_to_work(&mut self, mut keeper: Keeper, orders: &Orders, streams: [OwnedFd; 3]) -> io::Result<()> {
+        let started = keeper.order(orders, streams, self.core.recorder.log_file().as_fd())?;
+        let missing = || io::Error::other("it has no process number");
+        let pid = i32::try_from(started).ok().and_then(Pid::from_raw).ok_or_else(missing)?;
+        let at = Mono::now();
+        let keeper = keeper.listen(pid, told(&self.core.tell, Note::Keeper))?;
+        self.family = Some(Family::new(keeper.kin(), Group::led_by(pid), orders.seat.session_of(started)));
+        self.core.keeper = Some(keeper);
+        self.record(at, EventKind::CommandStarted(CommandStarted { pid: started }));
+        if let Some(span) = self.core.plan.deadline {
+            let (pauses, cancellation) = (&self.core.pauses, &self.core.cancellation);
+            sources::deadline(span, self.core.host, Arc::clone(pauses), Arc::clone(cancellation));
+        }
+        Ok(())
+    }
+
+    /// The command could not be started. That is said where its own words would have gone: into the bundle, and from
+    /// there to our stream.
+    fn not_started(&mut self, why: &io::Error, stderr: Option<&OwnedFd>) {
+        let line = format!("stuckproof: the command cannot be started: {why}\n");
+        match stderr {
+            Some(stderr) => drop(write_all(stderr.as_fd(), line.as_bytes())),
+            None => self.core.voice.say(line.trim_end()),
+        }
+        let code = Some(exit::OWN_FAULT.into());
+        let exited = CommandExited { code, signal: None, core_dumped: false, oom_kills: None };
+        self.command_ended(Mono::now(), exited);
+    }
+
+    /// Acts on the news until nothing is left of the command that must end.
+    pub(super) fn watch(&mut self, backstage: &Backstage) {
+        while !self.is_over() {
+            if let Ok(note) = self.core.notes.recv_timeout(self.patience()) {
+                self.hear(note);
+                self.hear_all();
+            }
+            if let Some(continued) = self.pause_wanted.take() {
+                self.pause(continued, backstage);
+            }
+            self.core.recorder.poll();
+            self.climb();
+            if self.core.ladder.is_exhausted(Mono::now()) {
+                self.give_up();
+            }
+            self.core.recorder.settle();
+        }
+    }
+
+    /// The command ended, and with it, or after it, everything that must end.
+    fn is_over(&self) -> bool {
+        let Some((at, _)) = self.exit else { return false };
+        let told = Mono::now().since(at) < TELLING;
+        self.family
+            .as_ref()
+            .is_none_or(|family| family.is_gone() || (!told && family.has_none(self.doomed())))
+    }
+
+    /// Who must end. After a success, daemons may stay.
+    fn doomed(&self) -> Members {
+        let spared = self.exit.is_none() || (!self.core.plan.kill_daemons && self.succeeds());
+        if spared { Members::Bound } else { Members::All }
+    }
+
+    fn succeeds(&self) -> bool {
+        self.core.recorder.lost().is_none() && self.core.recorder.verdict().state == State::Succeeded
+    }
+
+    /// How long to sleep when there is no news: until the next look at the wire, or the next rung.
+    fn patience(&self) -> Duration {
+        let next = self.core.ladder.next(self.core.recorder.builder_seen());
+        next.map_or(TICK, |(at, _)| at.since(Mono::now()).min(TICK))
+    }
+
+    fn hear_all(&mut self) {
+        while let Ok(note) = self.core.notes.try_recv() {
+            self.hear(note);
+        }
+    }
+
+    fn hear(&mut self, note: Note) {
+        match note {
+            Note::Request(request) => self.requested(request),
+            Note::Keeper(Told::Report(report)) => self.reported(report),
+            Note::Keeper(Told::Lost(at)) => self.keeper_lost(at),
+            Note::JobControl(JobControl::Pause(continued)) => self.pause_wanted = Some(continued),
+            Note::JobControl(JobControl::GoOn) => self.go_on(),
+            Note::Status(answer) => {
+                self.core.recorder.poll();
+                // A client that has gone in the meantime needs no answer.
+                let _ = answer.try_send(self.core.recorder.live(self.core.bundle.path(), Mono::now()));
+            }
+            Note::Carried => self.carried += 1,
+            Note::Said => {}
+        }
+    }
+
+    fn reported(&mut self, report: Report) {
+        match report {
+            Report::Exited(at, exited) if self.exit.is_none() => self.command_ended(Mono(at), exited),
+            Report::Alone => {
+                if let Some(family) = &mut self.family {
+                    family.leave();
+                }
+            }
+            // The keeper may have told of the end and died before it could reap.
+            Report::Exited(..) | Report::Started(_) | Report::NotStarted(_) => self.reap(),
+        }
+    }
+
+    fn requested(&mut self, request: Request) {
+        let Request { number, at, ask, answer, word_lost } = request;
+        if answer == Answer::Over {
+            return;
+        }
+        let accepted = answer == Answer::Accepted;
+        let kill = answer == Answer::Kill;
+        let record = CancelRequested {
+            request: number,
+            source: ask.source,
+            via: ask.via.name().to_owned(),
+            reason: ask.reason,
+            accepted,
+            kill,
+            pid: ask.pid,
+            uid: ask.uid,
+            open_branch: Vec::new(),
+        };
+        self.core.recorder.request(at, record);
+        if let Some(reason) = word_lost {
+            self.core.recorder.lose(at, 0, &format!("builders could not be told to stop: {reason}"));
+        }
+        if accepted {
+            self.accepted = Some(ask.via);
+            self.say_accepted(ask.via);
+            let climb = self.core.ladder.request(at);
+            self.record_rung(at, climb.rung, climb.why.to_owned());
+        }
+        self.kill_wanted |= kill;
+    }
+
+    fn say_accepted(&self, via: Via) {
+        let what = if self.core.recorder.builder_seen() {
+            "the builder is asked to stop at its next step"
+        } else {
+            "no builder was seen that could be asked"
+        };
+        let hint = if self.core.host == Host::Terminal { "; Ctrl-C once more kills the command" } else { "" };
+        self.core.voice.say(&format!("stopping ({}): {what}{hint}", via.name()));
+    }
+
+    fn command_ended(&mut self, at: Mono, mut exited: CommandExited) {
+        exited.oom_kills = self.core.oom.kills();
+        self.core.recorder.poll();
+        self.record(at, EventKind::CommandExited(exited.clone()));
+        self.exit = Some((at, exited));
+        if let Some(family) = &mut self.family {
+            family.leader_reaped();
+            self.core.ladder.leave_behind(at);
+        }
+        self.reap();
+    }
+
+    fn reap(&mut self) {
+        if let Some(keeper) = &mut self.core.keeper {
+            keeper.reap();
+        }
+    }
+
+    /// The keeper died. The kernel has killed the command with it, and the rest of the family is ours now: without a
+    /// keeper nothing would end it if we died too, so it ends here.
+    fn keeper_lost(&mut self, at: Mono) {
+        let (Some(keeper), Some(family)) = (&self.core.keeper, &mut self.family) else { return };
+        family.look_among(keeper.kin_without());
+        if self.exit.is_none() {
+            self.core.ladder.kill(at);
+            self.signal(at, Climb { rung: Rung::Kill, why: "the keeper was lost" });
+        }
+    }
+
+    /// Pauses the job, unless it was let go on since: first the command, then ourselves.
+    fn pause(&mut self, continued: u32, backstage: &Backstage) {
+        let at = Mono::now();
+        self.record(at, EventKind::JobPaused(JobPaused { by: "SIGTSTP".to_owned() }));
+        self.core.recorder.settle();
+        self.core.pauses.begin(at);
+        self.send(Signal::STOP);
+        backstage.let_go();
+        if self.core.pauses.continued() == continued {
+            // Nothing is left to do when even this is refused; the job then goes on.
+            let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+            // The other threads may be stopped a moment before this one.
+            while let Ok(note) = self.core.notes.recv() {
+                let over = matches!(note, Note::JobControl(JobControl::GoOn));
+                self.hear(note);
+                if over {
+                    return;
+                }
+            }
+        }
+        self.go_on();
+    }
+
+    fn go_on(&mut self) {
+        let at = Mono::now();
+        if let Some(paused) = self.core.pauses.end(at) {
+            self.core.ladder.shift(paused);
+            let paused_ns = u64::try_from(paused.as_nanos()).unwrap_or(u64::MAX);
+            self.record(at, EventKind::JobResumed(JobResumed { paused_ns }));
+        }
+        self.send(Signal::CONT);
+    }
+
+    /// Sends a signal of job control. One that cannot be sent changes nothing for the record.
+    fn send(&self, signal: Signal) {
+        if let Some(family) = &self.family {
+            let _ = family.send(signal, Members::Bound);
+        }
+    }
+
+    /// Climbs the rung that is due, if one is.
+    fn climb(&mut self) {
+        if self.is_over() {
+            return;
+        }
+        let now = Mono::now();
+        let killing = if std::mem::take(&mut self.kill_wanted) { self.core.ladder.kill(now) } else { None };
+        let due = killing.or_else(|| self.core.ladder.due(now, self.core.recorder.builder_seen()));
+        match due {
+            Some(climb) => self.signal(Mono::now(), climb),
+            None => self.kill_the_new(),
+        }
+    }
+
+    /// After SIGKILL: those that were forked at that very moment, and those that only the command's end has doomed.
+    fn kill_the_new(&mut self) {
+        let Some(family) = self.family.clone().filter(|_| self.core.ladder.is_killed()) else { return };
+        if self.exit.is_some() {
+            let left = family.living(self.doomed());
+            self.record_leftovers(&left, "killed");
+        }
+        // A refusal is on record already.
+        let _ = family.strike(Rung::Kill, self.doomed());
+    }
+
+    fn signal(&mut self, at: Mono, climb: Climb) {
+        let Some(family) = self.family.clone() else { return };
+        let doomed = self.doomed();
+        let left = if self.exit.is_some() { family.living(doomed) } else { Vec::new() };
+        let sent = family.strike(climb.rung, doomed);
+        let mut why = climb.why.to_owned();
+        if !left.is_empty() {
+            let names: Vec<String> = left.iter().map(Process::in_words).collect();
+            why = format!("{why}: {}", names.join(", "));
+        }
+        if let Err(e) = sent {
+            why = format!("{why}; it could not be sent: {e}");
+        }
+        self.core.voice.say(&format!("{} to the command's processes: {why}", climb.rung.name()));
+        self.record_rung(at, climb.rung, why);
+        self.record_leftovers(&left, "killed");
+    }
+
+    fn record_rung(&mut self, at: Mono, rung: Rung, why: String) {
+        let group = self.family.as_ref().filter(|_| rung != Rung::Cooperative).map(|f| f.group().id());
+        self.record(at, EventKind::LadderRung(LadderRung { rung: rung.name().to_owned(), why, group }));
+    }
+
+    fn record_leftovers(&mut self, processes: &[Process], action: &str) {
+        for process in processes {
+            if self.named.insert(process.pid) {
+                self.record(Mono::now(), EventKind::LeftoverFound(process.as_leftover(action)));
+            }
+        }
+    }
+
+    /// Gives up on processes that nothing ends, and says so: this is the one way in which a job leaves some behind.
+    fn give_up(&mut self) {
+        let Some(family) = self.family.take() else { return };
+        let left: Vec<String> = family.living(Members::All).iter().map(Process::in_words).collect();
+        let why = format!("processes remain that SIGKILL does not end: {}", left.join(", "));
+        self.core.voice.say(&why);
+        self.record_rung(Mono::now(), Rung::Kill, why);
+    }
+
+    fn record(&mut self, at: Mono, kind: EventKind) {
+        self.core.recorder.append(&Event { at, kind });
+    }
+
+    /// Puts the end on record. From here on nothing more is accepted.
+    pub(super) fn finish(mut self, backstage: Backstage, registration: Option<Registration>) -> Finished {
+        let at = Mono::now();
+        let (pumps, faults) = backstage.finish();
+        for fault in &faults {
+            self.core.recorder.lose(at, 0, fault);
+        }
+        self.core.recorder.close(at, "the command's processes ended");
+        self.count_losses(at);
+        self.settle_daemons();
+        self.core.cancellation.seal();
+        drop(registration);
+        self.hear_all();
+        let verdict = self.core.recorder.verdict();
+        let code = self.exit_code(&verdict);
+        let ended = JobEnded {
+            state: verdict.state,
+            cause: verdict.cause.clone(),
+            observed: verdict.observed,
+            exit_code: code,
+        };
+        self.record(Mono::now(), EventKind::JobEnded(ended));
+        self.core.recorder.settle();
+        let lost = self.core.recorder.lost().map(str::to_owned);
+        Finished::new(self.core, verdict, code, lost, pumps.saturating_sub(self.carried))
+    }
+
+    /// Names the daemons that stay after a success. Where the last look at the record has made it a failure after all,
+    /// they end as well.
+    fn settle_daemons(&mut self) {
+        let Some(family) = self.family.clone() else { return };
+        let daemons = family.living(Members::All);
+        if self.succeeds() || daemons.is_empty() {
+            return self.record_leftovers(&daemons, "left");
+        }
+        self.signal(Mono::now(), Climb { rung: Rung::Kill, why: "leftover processes" });
+        let start = Mono::now();
+        while !family.has_none(Members::All) && Mono::now().since(start) < UNKILLABLE {
+            std::thread::sleep(TICK);
+            self.kill_the_new();
+        }
+    }
+
+    fn count_losses(&mut self, at: Mono) {
+        match self.core.control.losses() {
+            Ok(losses) if losses.records == 0 && losses.errno == 0 => {}
+            Ok(losses) => {
+                let error = io::Error::from_raw_os_error(losses.errno);
+                self.core.recorder.lose(at, losses.records, &format!("{}: {error}", losses.what));
+            }
+            Err(e) => self.core.recorder.lose(at, 0, &e.to_string()),
+        }
+    }
+
+    fn exit_code(&self, verdict: &Verdict) -> u8 {
+        let end = match &self.exit {
+            Some((_, CommandExited { signal: Some(signal), .. })) => End::Signal(*signal),
+            Some((_, CommandExited { code: Some(code), .. })) => {
+                End::Code(u8::try_from(*code).unwrap_or(exit::OWN_FAULT))
+            }
+            _ => End::Code(exit::OWN_FAULT),
+        };
+        exit::of_job(exit::Outcome {
+            end,
+            succeeded: verdict.state == State::Succeeded,
+            deadline: self.accepted == Some(Via::Deadline),
+            own_fault: self.core.recorder.lost().is_some(),
+        })
+    }
+}

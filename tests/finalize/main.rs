@@ -1,0 +1,7 @@
+//! Bundles whose runner was lost: what is on disk is finished, whatever is on disk.
+
+mod cases;
+mod cli;
+mod damage;
+mod scene;
+mod segments;

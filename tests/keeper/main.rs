@@ -1,0 +1,11 @@
+//! What becomes of a job when one of its guards dies, when it is paused, and where it runs in an odd place. Ordinary
+//! commands only: no `TensorRT` anywhere.
+
+mod job_control;
+mod keeper_lost;
+mod leftovers;
+#[allow(dead_code, reason = "the tests of the command line need more of it")]
+#[path = "../cli/rig.rs"]
+mod rig;
+mod runner_lost;
+mod watch;
