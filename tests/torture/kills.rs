@@ -188,15 +188,16 @@ fn causes(bundle: &Bundle, exit: Option<&Value>, killed: &[Target]) -> Vec<Optio
     if has(Keeper) || has(Builder) {
         causes.push(Some(by_others));
     }
-    // A command that finds its keeper gone refuses to begin.
-    let refused = has(Keeper) && bundle.builds().is_empty() && exit["code"] == 126;
+    // Without a keeper nobody starts a command, and one that finds its keeper gone refuses to begin.
+    let refused = has(Keeper) && (exit["code"] == 125 || exit["code"] == 126);
     if exit["signal"].is_i64() || refused { causes } else { Vec::new() }
 }
 
 #[test]
 fn whoever_is_killed_and_whenever_the_bundle_is_true() {
     let first = setting("STUCKPROOF_SEED", 1);
-    for seed in first..first + setting("STUCKPROOF_RUNS", 30) {
-        run(seed);
-    }
+    let seeds = first..first + setting("STUCKPROOF_RUNS", 30);
+    // All of them: one that fails must not hide the others.
+    let failed: Vec<u64> = seeds.filter(|&seed| std::panic::catch_unwind(|| run(seed)).is_err()).collect();
+    assert!(failed.is_empty(), "repeat with STUCKPROOF_RUNS=1 and STUCKPROOF_SEED one of {failed:?}");
 }
