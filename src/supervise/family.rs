@@ -3,8 +3,13 @@
 use super::group::Group;
 use super::kin::{Kin, Process};
 use super::ladder::Rung;
+use crate::clock::Mono;
 use rustix::process::Signal;
 use std::io;
+use std::time::Duration;
+
+/// How long those are run after that were made just now.
+const CHASE: Duration = Duration::from_millis(10);
 
 /// The processes of one job.
 #[derive(Debug, Clone)]
@@ -13,6 +18,8 @@ pub struct Family {
     group: Group,
     session: u32,
     gone: bool,
+    /// Whether a keeper is there that tells when nothing is left.
+    kept: bool,
 }
 
 /// Which processes are meant.
@@ -28,7 +35,7 @@ impl Family {
     /// The family of a command that leads `group`, lives in `session` and is found among `kin`.
     #[must_use]
     pub fn new(kin: Kin, group: Group, session: u32) -> Self {
-        Self { kin, group, session, gone: false }
+        Self { kin, group, session, gone: false, kept: true }
     }
 
     /// The command's group.
@@ -42,9 +49,10 @@ impl Family {
         self.group.leader_reaped();
     }
 
-    /// Who inherits the orphans is another process from here on.
-    pub fn look_among(&mut self, kin: Kin) {
+    /// The keeper is lost: the orphans are found among `kin`.
+    pub fn lose_keeper(&mut self, kin: Kin) {
         self.kin = kin;
+        self.kept = false;
     }
 
     /// Whoever inherits the orphans has no child any more: nothing of the family is left.
@@ -64,9 +72,13 @@ impl Family {
         self.look(members).unwrap_or_default()
     }
 
-    /// Whether none of these members is left. Without `/proc` only the group can be asked, once its leader is reaped.
+    /// Whether none of these members is left. Where all are meant, only the keeper knows: a process that forks from
+    /// session to session is easily overlooked. Without `/proc` only the group can be asked, once its leader is reaped.
     #[must_use]
     pub fn has_none(&self, members: Members) -> bool {
+        if self.gone || (self.kept && members == Members::All) {
+            return self.gone;
+        }
         self.look(members).map_or_else(|| self.group.is_unknown(), |living| living.is_empty())
     }
 
@@ -94,6 +106,20 @@ impl Family {
             // A stopped process is woken, or it would never hear of it.
             Rung::Terminate => self.send(Signal::TERM, members).and(self.send(Signal::CONT, members)),
             Rung::Kill => self.send(Signal::KILL, members),
+        }
+    }
+
+    /// After SIGKILL: kills what was made at that very moment, and runs after those that fork from session to session.
+    pub fn strike_again(&self, members: Members) {
+        // A refusal is on record already.
+        let _ = self.strike(Rung::Kill, members);
+        let start = Mono::now();
+        while !self.gone && Mono::now().since(start) < CHASE {
+            for process in self.kin.newest() {
+                if members == Members::All || self.binds(&process) {
+                    let _ = process.signal(Signal::KILL);
+                }
+            }
         }
     }
 

@@ -1,7 +1,10 @@
 //! The clocks that stand still while the job is paused by job control.
 
 use crate::clock::Mono;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use signal_hook::consts::{SIGCONT, SIGTSTP};
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The pauses of one job.
@@ -9,26 +12,35 @@ use std::time::Duration;
 pub struct Pauses {
     state: Mutex<State>,
     over: Condvar,
+    /// Which signal of job control came last. The handlers themselves write it, since news of the two can overtake each
+    /// other.
+    last: Arc<AtomicUsize>,
 }
+
+/// What stands in [`Pauses::last`] after SIGTSTP; after SIGCONT it is 0.
+const STOP: usize = 1;
 
 #[derive(Debug, Default)]
 struct State {
     since: Option<Mono>,
     total: Duration,
-    /// How often the system let us go on.
-    continued: u32,
 }
 
 impl Pauses {
-    /// How often the system has let us go on. A pause that was asked for before is over.
-    #[must_use]
-    pub fn continued(&self) -> u32 {
-        self.lock().continued
+    /// Follows the signals of job control from now on.
+    ///
+    /// # Errors
+    /// When the system takes no handlers.
+    pub fn follow(&self) -> io::Result<()> {
+        signal_hook::flag::register_usize(SIGTSTP, Arc::clone(&self.last), STOP)?;
+        signal_hook::flag::register_usize(SIGCONT, Arc::clone(&self.last), 0)?;
+        Ok(())
     }
 
-    /// The system lets us go on.
-    pub fn go_on(&self) {
-        self.lock().continued += 1;
+    /// Whether a pause was asked for and not taken back since.
+    #[must_use]
+    pub fn wanted(&self) -> bool {
+        self.last.load(Ordering::SeqCst) == STOP
     }
 
     /// A pause begins.
@@ -67,7 +79,6 @@ impl Pauses {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     #[test]
     fn a_sleep_does_not_count_pauses() {

@@ -46,8 +46,6 @@ pub(super) struct Running {
     accepted: Option<Via>,
     /// Whether a person asked for more than a request, and has not got it yet.
     kill_wanted: bool,
-    /// A pause that was asked for, and how often the job had gone on before.
-    pause_wanted: Option<u32>,
     /// Leftovers that are on record.
     named: BTreeSet<u32>,
     /// Pumps that have carried everything already.
@@ -68,7 +66,6 @@ impl Running {
             exit: None,
             accepted: None,
             kill_wanted: false,
-            pause_wanted: None,
             named: BTreeSet::new(),
             carried: 0,
         };
@@ -138,8 +135,8 @@ impl Running {
                 self.hear(note);
                 self.hear_all();
             }
-            if let Some(continued) = self.pause_wanted.take() {
-                self.pause(continued, backstage);
+            if self.core.pauses.wanted() {
+                self.pause(backstage);
             }
             self.core.recorder.poll();
             self.climb();
@@ -186,7 +183,6 @@ impl Running {
             Note::Request(request) => self.requested(request),
             Note::Keeper(Told::Report(report)) => self.reported(report),
             Note::Keeper(Told::Lost(at)) => self.keeper_lost(at),
-            Note::JobControl(JobControl::Pause(continued)) => self.pause_wanted = Some(continued),
             Note::JobControl(JobControl::GoOn) => self.go_on(),
             Note::Status(answer) => {
                 self.core.recorder.poll();
@@ -194,7 +190,8 @@ impl Running {
                 let _ = answer.try_send(self.core.recorder.live(self.core.bundle.path(), Mono::now()));
             }
             Note::Carried => self.carried += 1,
-            Note::Said => {}
+            // The loop looks itself whether the pause is still wanted; this has only woken it.
+            Note::JobControl(JobControl::Pause) | Note::Said => {}
         }
     }
 
@@ -274,22 +271,22 @@ impl Running {
     /// keeper nothing would end it if we died too, so it ends here.
     fn keeper_lost(&mut self, at: Mono) {
         let (Some(keeper), Some(family)) = (&self.core.keeper, &mut self.family) else { return };
-        family.look_among(keeper.kin_without());
+        family.lose_keeper(keeper.kin_without());
         if self.exit.is_none() {
             self.core.ladder.kill(at);
             self.signal(at, Climb { rung: Rung::Kill, why: "the keeper was lost" });
         }
     }
 
-    /// Pauses the job, unless it was let go on since: first the command, then ourselves.
-    fn pause(&mut self, continued: u32, backstage: &Backstage) {
+    /// Pauses the job: first the command, then ourselves, unless the job was let go on meanwhile.
+    fn pause(&mut self, backstage: &Backstage) {
         let at = Mono::now();
         self.record(at, EventKind::JobPaused(JobPaused { by: "SIGTSTP".to_owned() }));
         self.core.recorder.settle();
         self.core.pauses.begin(at);
         self.send(Signal::STOP);
         backstage.let_go();
-        if self.core.pauses.continued() == continued {
+        if self.core.pauses.wanted() {
             // Nothing is left to do when even this is refused; the job then goes on.
             let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
             // The other threads may be stopped a moment before this one.
@@ -342,8 +339,7 @@ impl Running {
             let left = family.living(self.doomed());
             self.record_leftovers(&left, "killed");
         }
-        // A refusal is on record already.
-        let _ = family.strike(Rung::Kill, self.doomed());
+        family.strike_again(self.doomed());
     }
 
     fn signal(&mut self, at: Mono, climb: Climb) {

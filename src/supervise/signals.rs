@@ -18,8 +18,8 @@ pub type TerminalChanged = Box<dyn Fn() + Send>;
 /// What job control wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobControl {
-    /// The job is to pause. It carries how often the job had gone on before.
-    Pause(u32),
+    /// The job is to pause.
+    Pause,
     /// The job goes on.
     GoOn,
 }
@@ -42,10 +42,16 @@ impl Listener {
     /// Takes SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGCONT from now on. A SIGHUP or SIGTSTP that was ignored stays ignored
     /// (`nohup`); SIGQUIT keeps its meaning.
     pub fn listen(self) -> io::Result<()> {
-        let mut wanted = vec![SIGINT, SIGTERM, SIGCONT];
-        wanted.extend([SIGHUP, SIGTSTP].into_iter().filter(|signal| !ignored_at_start(*signal)));
+        let mut wanted = vec![SIGINT, SIGTERM];
+        if !ignored_at_start(SIGHUP) {
+            wanted.push(SIGHUP);
+        }
+        if !ignored_at_start(SIGTSTP) {
+            self.pauses.follow()?;
+            wanted.extend([SIGTSTP, SIGCONT]);
+        }
         if self.terminal.is_some() {
-            wanted.push(SIGWINCH);
+            wanted.extend([SIGWINCH, SIGCONT]);
         }
         let mut signals = SignalsInfo::<WithOrigin>::new(wanted)?;
         std::thread::spawn(move || (&mut signals).into_iter().for_each(|origin| self.hear(&origin)));
@@ -55,10 +61,9 @@ impl Listener {
     fn hear(&self, origin: &Origin) {
         match via(origin.signal) {
             Some(via) => drop(self.cancellation.request(ask(self.host, via, origin))),
-            None if origin.signal == SIGTSTP => (self.control)(JobControl::Pause(self.pauses.continued())),
+            None if origin.signal == SIGTSTP => (self.control)(JobControl::Pause),
             None => {
                 if origin.signal == SIGCONT {
-                    self.pauses.go_on();
                     (self.control)(JobControl::GoOn);
                 }
                 if let Some(changed) = &self.terminal {

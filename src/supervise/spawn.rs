@@ -5,6 +5,7 @@
 //! it is told that there is none. A session, and the bond that ends the command with the keeper, can only be made by the
 //! process itself, so a hidden verb of this program does that and then becomes the command.
 
+use super::kin::Process;
 use crate::exit;
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
@@ -66,9 +67,8 @@ impl Seat {
     #[must_use]
     pub fn session_of(self, pid: u32) -> u32 {
         match self {
-            Self::Group => {
-                rustix::process::getsid(None).map_or(pid, |s| s.as_raw_nonzero().get().unsigned_abs())
-            }
+            // One that began outside of this pid namespace is told as 0, for all of its processes.
+            Self::Group => Process::of(std::process::id()).map_or(pid, |own| own.session),
             Self::Session | Self::Terminal => pid,
         }
     }

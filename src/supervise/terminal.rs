@@ -4,6 +4,7 @@
 //! pump as without a terminal, so that here too a stalled reader stalls nobody. What is typed at our own terminal goes
 //! to the command's, except the interrupt key, which stays ours.
 
+use super::kin::Process;
 use super::streams::write_all;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags};
@@ -176,7 +177,9 @@ fn bring_back(before: &Termios) {
 
 fn hand_through(before: &Termios) {
     // In the background the kernel would stop us for it; the terminal is somebody else's then.
-    if rustix::termios::tcgetpgrp(rustix::stdio::stdin()) != Ok(rustix::process::getpgrp()) {
+    let foreground = rustix::termios::tcgetpgrp(rustix::stdio::stdin()).map(|g| g.as_raw_nonzero().get());
+    let own = Process::of(std::process::id()).map(|own| own.group.cast_signed());
+    if foreground.ok().zip(own).is_some_and(|(foreground, own)| foreground != own) {
         return;
     }
     let mut modes = before.clone();

@@ -21,7 +21,10 @@ fn the_runner_ends_the_job_in_its_place() {
     assert_eq!(evidence.command.signal, Some(9));
     let rung = place.event("ladderRung");
     assert_eq!((&rung["rung"], &rung["why"]), (&"SIGKILL".into(), &"the keeper was lost".into()));
-    assert!(rung["t"].as_u64() <= place.event("commandExited")["t"].as_u64(), "our own doing, and so it says");
+    assert!(
+        rung["t"].as_u64() <= place.event("commandExited")["t"].as_u64(),
+        "our own doing, and so it says"
+    );
     assert_eq!(marked(&job), []);
     for name in ["daemon", "helper"] {
         assert_eq!(look(pid_in(&place, name)), None, "{name}");

@@ -4,6 +4,7 @@
 mod job_control;
 mod keeper_lost;
 mod leftovers;
+mod odd_places;
 #[allow(dead_code, reason = "the tests of the command line need more of it")]
 #[path = "../cli/rig.rs"]
 mod rig;

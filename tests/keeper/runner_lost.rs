@@ -26,7 +26,8 @@ fn assert_lost(evidence: &Evidence) {
 #[test]
 fn the_command_is_ended_and_the_bundle_finished() {
     let place = Place::new();
-    let runner = place.started(&[], "trap 'echo asked; exit 9' TERM; echo ready; while :; do sleep 0.02; done");
+    let runner =
+        place.started(&[], "trap 'echo asked; exit 9' TERM; echo ready; while :; do sleep 0.02; done");
     let (evidence, _) = lose_runner(&place, runner);
     assert_lost(&evidence);
     assert_eq!((evidence.command.code, evidence.command.signal), (Some(9), None));

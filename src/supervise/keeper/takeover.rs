@@ -170,8 +170,7 @@ impl Takeover {
         while !self.guard.family.has_none(Members::All) && Mono::now().since(start) < limit {
             self.guard.wait(&TICK);
             if rung == Rung::Kill {
-                // Those that were forked at that very moment. A refusal is on record already.
-                let _ = self.guard.family.strike(rung, Members::All);
+                self.guard.family.strike_again(Members::All);
             }
         }
     }
