@@ -9,13 +9,15 @@ use crate::event::{
 };
 use crate::observe::Tracker;
 use crate::verdict::{Judge, Verdict};
-use crate::wire::{Reader, Record, Unread};
+use crate::wire::{Control, Reader, Record, Unread};
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The record of one job.
 pub struct Recorder {
     log: LogWriter,
+    control: Arc<Control>,
     reader: Reader,
     tracker: Tracker,
     judge: Judge,
@@ -33,11 +35,17 @@ pub struct Recorder {
 
 impl Recorder {
     /// Starts the log with its header, on disk when this returns.
-    pub fn create(path: &Path, header: &JobStarted, wire: &Path) -> Result<Self, LogError> {
+    pub fn create(
+        path: &Path,
+        header: &JobStarted,
+        wire: &Path,
+        control: Arc<Control>,
+    ) -> Result<Self, LogError> {
         let mut log = LogWriter::create(path, header)?;
         log.sync()?;
         Ok(Self {
             log,
+            control,
             reader: Reader::new(wire),
             tracker: Tracker::new(),
             judge: Judge::default(),
@@ -181,9 +189,12 @@ impl Recorder {
     }
 
     fn keep(&mut self, result: Result<(), LogError>) {
-        if let Err(e) = result {
-            self.lost.get_or_insert_with(|| e.to_string());
+        let Err(e) = result else { return };
+        if let LogError::Write { source, .. } = &e {
+            // The job fails in any case; this is for whoever finishes the bundle once there is room again.
+            let _ = self.control.log_lost(source.raw_os_error().unwrap_or_default());
         }
+        self.lost.get_or_insert_with(|| e.to_string());
     }
 }
 

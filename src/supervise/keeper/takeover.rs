@@ -60,15 +60,14 @@ pub(super) fn take_over(guard: Guard) -> Orphaned {
         cut_output(&bundle, takeover.guard.orders.output_cap);
     }
     let Takeover { guard, events, .. } = takeover;
-    let exited = guard.exit.filter(|_| !logged.exited);
-    Orphaned { bundle, exited, events, log: guard.log }
+    // Where the end is on record already, this vouches for it.
+    Orphaned { bundle, exited: guard.exit, events, log: guard.log }
 }
 
 /// What of the command's life the log tells.
 #[derive(Debug, Default)]
 struct Logged {
     started: bool,
-    exited: bool,
     ended: bool,
 }
 
@@ -79,7 +78,6 @@ impl Logged {
         while let Ok(Some(line)) = log.read() {
             match line.event.kind {
                 EventKind::CommandStarted(_) => logged.started = true,
-                EventKind::CommandExited(_) => logged.exited = true,
                 EventKind::JobEnded(_) => logged.ended = true,
                 _ => {}
             }
