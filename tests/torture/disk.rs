@@ -82,7 +82,10 @@ fn assert_evidence(place: &Place, succeeded: bool, said: &str) {
     }
     bundle.assert_state("failed", Some("evidence_lost"));
     let lost = bundle.evidence["lost"].as_array().expect("a list");
-    assert!(lost.iter().any(|l| l["reason"].as_str().is_some_and(|r| r.contains("No space left"))), "{lost:?}");
+    assert!(
+        lost.iter().any(|l| l["reason"].as_str().is_some_and(|r| r.contains("No space left"))),
+        "{lost:?}"
+    );
 }
 
 #[test]

@@ -45,7 +45,12 @@ impl Work {
     /// has started itself is then left to `finalize`, which names it.
     fn of(chance: &mut Chance, targets: &[Target]) -> Self {
         let both = targets.contains(&Runner) && targets.contains(&Keeper);
-        chance.one_of(&[Self::Python, Self::Linked, Self::Linked, if both { Self::Script } else { Self::Family }])
+        chance.one_of(&[
+            Self::Python,
+            Self::Linked,
+            Self::Linked,
+            if both { Self::Script } else { Self::Family },
+        ])
     }
 
     fn command(self, place: &Place) -> Vec<String> {
@@ -134,7 +139,10 @@ fn evidence(place: &Place, cast: &Cast, killed: &[Target]) -> Option<Bundle> {
 
 /// What must hold whoever was killed.
 fn assert_true(bundle: &Bundle, told: &[Call], killed: &[Target]) {
-    assert_eq!(bundle.evidence["lost"].as_array().map(Vec::len), Some(usize::from(is_unvouched(bundle, killed))));
+    assert_eq!(
+        bundle.evidence["lost"].as_array().map(Vec::len),
+        Some(usize::from(is_unvouched(bundle, killed)))
+    );
     let callbacks: Vec<&Call> = told.iter().filter(|call| call.is_callback()).collect();
     let trees: Vec<Tree> = (1..=bundle.builds().len()).map(|build| Tree::of(bundle, build as u64)).collect();
     let recorded: Vec<&Call> = trees.iter().flat_map(|tree| &tree.calls).collect();
@@ -184,8 +192,9 @@ fn causes(bundle: &Bundle, exit: Option<&Value>, killed: &[Target]) -> Vec<Optio
     let has = |target| killed.contains(&target);
     let by_others = if bundle.builds().is_empty() { "command" } else { "killed_by_host" };
     let Some(exit) = exit else {
-        // Nobody was left who saw it.
-        return if has(Runner) && has(Keeper) { vec![Some("runner_lost")] } else { Vec::new() };
+        // Nobody was left who saw it, or there was nothing to see.
+        let unseen = has(Keeper) || bundle.of_kind("commandStarted").next().is_none();
+        return if has(Runner) && unseen { vec![Some("runner_lost")] } else { Vec::new() };
     };
     let mut causes = Vec::new();
     if has(Runner) {

@@ -4,9 +4,9 @@
 //! hosts nor containers give away as a rule. What is made of it is tested on recorded counters, next to the code that
 //! reads them.
 
+mod children;
 #[path = "../common/mod.rs"]
 mod common;
-mod children;
 mod crashes;
 mod disk;
 mod kills;
