@@ -2,6 +2,7 @@
 //! said.
 
 use super::job::{Core, Note};
+use super::recorder::Unlogged;
 use crate::cancel::{Answer, Request};
 use crate::event::State;
 use crate::exit;
@@ -38,6 +39,12 @@ impl Finished {
     #[must_use]
     pub fn bundle(&self) -> &Path {
         self.core.bundle.path()
+    }
+
+    /// What is missing from the log and not on the wire, where the log could not be written. Somebody else can finish it
+    /// from then on.
+    pub fn give_up_log(&mut self) -> Option<Unlogged> {
+        self.core.recorder.give_up()
     }
 
     /// The evidence is written: takes the wire away, unless something in it may be missing from the log.

@@ -5,7 +5,8 @@
 use super::status::{Board, Live};
 use crate::clock::{Anchor, Mono};
 use crate::event::{
-    CancelRequested, Event, EventKind, EvidenceLost, JobStarted, LogError, LogWriter, RecordsUnfinished,
+    CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobStarted, LogError, LogWriter,
+    RecordsUnfinished,
 };
 use crate::observe::Tracker;
 use crate::verdict::{Judge, Verdict};
@@ -13,6 +14,15 @@ use crate::wire::{Control, Reader, Record, Unread};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+
+/// What a log that was given up cannot tell: everything that did not come from the wire.
+#[derive(Debug, Default)]
+pub struct Unlogged {
+    /// How and when the command ended.
+    pub exited: Option<(Mono, CommandExited)>,
+    /// The rest in its order. A part of it may be in the log.
+    pub events: Vec<Event>,
+}
 
 /// The record of one job.
 pub struct Recorder {
@@ -26,6 +36,7 @@ pub struct Recorder {
     anchor: Anchor,
     records: Vec<Record>,
     events: Vec<Event>,
+    unlogged: Unlogged,
     dirty: bool,
     /// Whether something was appended that must survive a crash of the machine.
     weighty: bool,
@@ -54,6 +65,7 @@ impl Recorder {
             anchor: header.anchor(),
             records: Vec::new(),
             events: Vec::new(),
+            unlogged: Unlogged::default(),
             dirty: false,
             weighty: false,
             wire_failed: false,
@@ -112,8 +124,17 @@ impl Recorder {
         self.ingest(|_| true);
     }
 
-    /// Puts one event on record.
+    /// Puts one event on record that does not come from the wire.
     pub fn append(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::CommandExited(exited) => self.unlogged.exited = Some((event.at, exited.clone())),
+            EventKind::JobEnded(_) => {}
+            _ => self.unlogged.events.push(event.clone()),
+        }
+        self.put(event);
+    }
+
+    fn put(&mut self, event: &Event) {
         self.judge.see(event);
         self.board.note(event);
         self.weighty |= weighty(&event.kind);
@@ -130,6 +151,16 @@ impl Recorder {
         let settled = if self.weighty { self.log.sync() } else { self.log.flush() };
         (self.dirty, self.weighty) = (false, false);
         self.keep(settled);
+    }
+
+    /// Where the log was given up: lets go of it, and gives what whoever finishes it cannot know from the disk.
+    pub fn give_up(&mut self) -> Option<Unlogged> {
+        if !self.log.is_given_up() {
+            return None;
+        }
+        // The keeper shares the handle, and with it the lock. A file system without locks has nothing to let go of.
+        let _ = self.log.file().unlock();
+        Some(std::mem::take(&mut self.unlogged))
     }
 
     /// Nobody can write to the wire any more: takes in the rest, closes what is open, and counts what was lost.
@@ -182,7 +213,7 @@ impl Recorder {
 
     fn append_all(&mut self, mut events: Vec<Event>) {
         for event in events.drain(..) {
-            self.append(&event);
+            self.put(&event);
         }
         // The vector is used again: a busy build brings thousands of events at a time.
         self.events = events;
