@@ -5,6 +5,7 @@
 
 use crate::clock::Mono;
 use crate::event::{CancelRequested, CommandExited, Event, EventKind, LadderRung, State};
+use crate::exit::{self, End};
 use std::collections::BTreeMap;
 
 /// How the reason of a rung begins that was climbed in the place of a runner that died.
@@ -28,6 +29,26 @@ pub struct Verdict {
     pub builds: Vec<BuildVerdict>,
     /// Every request in the order of arrival.
     pub requests: Vec<RequestOutcome>,
+}
+
+impl Verdict {
+    /// The exit code that follows from it. `unknown` counts as the command's own where its end is not on record;
+    /// `deadline` says whether the accepted request was the deadline, `own_fault` whether evidence was lost.
+    #[must_use]
+    pub fn exit_code(
+        &self,
+        exited: Option<&CommandExited>,
+        unknown: u8,
+        deadline: bool,
+        own_fault: bool,
+    ) -> u8 {
+        let end = match exited {
+            Some(CommandExited { signal: Some(signal), .. }) => End::Signal(*signal),
+            Some(CommandExited { code: Some(code), .. }) => End::Code(u8::try_from(*code).unwrap_or(unknown)),
+            _ => End::Code(unknown),
+        };
+        exit::of_job(exit::Outcome { end, succeeded: self.state == State::Succeeded, deadline, own_fault })
+    }
 }
 
 /// What became of a build.

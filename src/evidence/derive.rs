@@ -151,7 +151,7 @@ impl Gathered {
             EventKind::LeftoverFound(leftover) => self.leftovers.push(leftover.clone()),
             EventKind::RecordsUnfinished(unfinished) => {
                 self.counts.unfinished_records =
-                    self.counts.unfinished_records.saturating_add(unfinished.records)
+                    self.counts.unfinished_records.saturating_add(unfinished.records);
             }
             EventKind::EvidenceLost(lost) => {
                 self.lost.push(Loss {

@@ -26,7 +26,7 @@ pub(super) fn of(evidence: &Evidence) -> Advice {
     match evidence.state {
         JobState::Running | JobState::Cancelling => advice(
             "The log has no end: the runner is still at work, or was lost.",
-            "`stuckproof status` tells whether it still runs; where it was lost, run the job again.",
+            "`stuckproof status` tells whether it still runs; where it was lost, `stuckproof finalize` finishes the bundle.",
         ),
         JobState::Succeeded => success(evidence),
         JobState::Cancelled => advice(

@@ -7,9 +7,8 @@ use super::seen::Seen;
 use crate::cancel::Via;
 use crate::event::{
     CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobEnded, LogError, LogWriter,
-    RecordsUnfinished, State,
+    RecordsUnfinished,
 };
-use crate::exit::{self, End, Outcome};
 use crate::verdict::Verdict;
 use crate::wire::Requested;
 
@@ -36,7 +35,8 @@ impl Ending {
     /// Writes everything up to the end, on disk when this returns.
     pub(super) fn write(&mut self, known: &Known, remains: Remains) -> Result<(), LogError> {
         let Remains { page, mut losses, unfinished, .. } = remains;
-        let doubtful = self.seen.ends_with_success && known.exited.is_none();
+        let seen_by_caller = matches!(known.exited, Some((_, CommandExited { code: Some(0), .. })));
+        let doubtful = self.seen.ends_with_success && !seen_by_caller;
         losses.extend(doubtful.then(|| loss(NOT_VOUCHED)));
         losses.extend(self.rest.loss.take());
         let news = self.news(known, &page);
@@ -131,25 +131,11 @@ impl Ending {
 
     fn end(&self, unknown: u8) -> JobEnded {
         let verdict = self.seen.verdict();
-        let exit_code = self.exit_code(&verdict, unknown);
+        let deadline = self.seen.accepted.as_ref().is_some_and(|(_, r)| r.via == Via::Deadline.name());
+        let own_fault = !self.seen.losses.is_empty();
+        let exit_code = verdict.exit_code(self.seen.exited.as_ref(), unknown, deadline, own_fault);
         let Verdict { state, cause, observed, .. } = verdict;
         JobEnded { state, cause, observed, exit_code }
-    }
-
-    /// The code that the runner would have given.
-    fn exit_code(&self, verdict: &Verdict, unknown: u8) -> u8 {
-        let code = |exited: &CommandExited| exited.code.and_then(|code| u8::try_from(code).ok());
-        let end = match &self.seen.exited {
-            Some(CommandExited { signal: Some(signal), .. }) => End::Signal(*signal),
-            exited => End::Code(exited.as_ref().and_then(code).unwrap_or(unknown)),
-        };
-        let deadline = Via::Deadline.name();
-        exit::of_job(Outcome {
-            end,
-            succeeded: verdict.state == State::Succeeded,
-            deadline: self.seen.accepted.as_ref().is_some_and(|(_, request)| request.via == deadline),
-            own_fault: !self.seen.losses.is_empty(),
-        })
     }
 }
 

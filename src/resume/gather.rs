@@ -1,6 +1,8 @@
 //! What the builders left behind: the records of the wire, the control page, and what is missing of both.
 
+use super::log::DAMAGED;
 use crate::event::{EvidenceLost, JobStarted};
+use crate::evidence::{EVIDENCE, PHASES, SUMMARY};
 use crate::fsio::{self, FsError};
 use crate::wire::{self, Control, Reader, Record, Requested, WireError};
 use std::path::{Path, PathBuf};
@@ -51,16 +53,15 @@ impl Remains {
         let unread = Reader::new(wire).finish(&mut self.records)?;
         self.unfinished = unread.unfinished;
         if unread.damaged > 0 {
-            self.lose(unread.damaged, "records of the attach library were damaged on disk");
+            self.lose(unread.damaged, wire::DAMAGED);
         }
         for damage in wire::damage(wire, header.anchor())? {
             self.lose(0, &damage);
         }
         let control = Control::open(wire)?;
         let losses = control.losses()?;
-        if losses.records > 0 || losses.errno != 0 {
-            let error = std::io::Error::from_raw_os_error(losses.errno);
-            self.lose(losses.records, &format!("{}: {error}", losses.what));
+        if let Some(what) = losses.in_words() {
+            self.lose(losses.records, &what);
         }
         self.page = control.requested()?.map_or(Page::NoRequest, Page::Request);
         Ok(())
@@ -96,6 +97,26 @@ pub(super) fn folder(bundle: &Path, job: &str) -> Option<PathBuf> {
         return None;
     }
     Some(fsio::runtime_folder().ok()?.join(format!("{job}.wire"))).filter(is_folder)
+}
+
+/// Takes away files that a killed process had not written whole. Their whole ones are there by now.
+pub(super) fn sweep(bundle: &Path) -> Result<(), FsError> {
+    let failed = |e| FsError::new("tidy up", bundle, e);
+    for entry in std::fs::read_dir(bundle).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if entry.file_name().to_str().is_some_and(is_part) {
+            std::fs::remove_file(entry.path()).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file is what a killed process leaves of one of ours.
+fn is_part(name: &str) -> bool {
+    let ours = [EVIDENCE, SUMMARY, PHASES, DAMAGED];
+    let (whole, pid) = name.split_once(".part-").unwrap_or_default();
+    let of_ours = ours.contains(&whole) && !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit());
+    of_ours || ["stdout.log.part", "stderr.log.part"].contains(&name)
 }
 
 /// Takes the wire away, once everything in it is in the log. A file that is not ours stays, and its folder with it.

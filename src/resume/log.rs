@@ -1,7 +1,7 @@
 //! The log of a bundle that is to be finished: its whole lines, and the place after them.
 
 use super::ResumeError;
-use crate::event::{Encoder, Event, EventKind, JobStarted, LogFault, LogReader, LogWriter};
+use crate::event::{Encoder, Event, EventKind, JobStarted, Line, LogFault, LogReader, LogWriter};
 use crate::evidence::{EVENTS, EVIDENCE};
 use crate::fsio::{FsError, write_all_atomic};
 use rustix::fs::OFlags;
@@ -43,17 +43,20 @@ impl Log {
             LogReader::new(BufReader::with_capacity(256 << 10, file.try_clone().map_err(failed)?));
         let (first, fault) = match reader.read() {
             Ok(line) => (line, None),
+            Err(LogFault::Io { source, .. }) => return Err(failed(source).into()),
             Err(fault) => (None, Some(fault)),
         };
-        let header = first.as_ref().and_then(|line| match &line.event.kind {
-            EventKind::JobStarted(header) => Some(header.clone()),
-            _ => None,
-        });
-        let whole = if header.is_some() { reader.whole() } else { 0 };
-        let header = header.or_else(|| provisional_header(bundle)).filter(|header| header.format == FORMAT);
+        let whole = if first.is_some() { reader.whole() } else { 0 };
+        // A first line that only breaks the chain still says what was run.
+        let doubtful = if fault.is_some() { reader.read().ok().flatten() } else { None };
+        let header = first.as_ref().and_then(header_of).or_else(|| provisional_header(bundle));
+        let header = header.or_else(|| doubtful.as_ref().and_then(header_of));
         let header = header.ok_or_else(|| ResumeError::NoHeader(bundle.to_owned()))?;
+        if header.format != FORMAT {
+            return Err(ResumeError::Format { path: bundle.to_owned(), format: header.format });
+        }
         let mut encoder = Encoder::new(header.anchor());
-        if let Some(line) = first.filter(|_| whole > 0) {
+        if let Some(line) = first {
             encoder.follow(&line, reader.head());
         }
         Ok(Self { bundle: bundle.to_owned(), file, reader, header, encoder, whole, fault, ended: false })
@@ -164,6 +167,13 @@ fn lock(file: &File, bundle: &Path) -> Result<(), ResumeError> {
             }
             Err(TryLockError::WouldBlock) => return Err(ResumeError::Busy(bundle.to_owned())),
         }
+    }
+}
+
+fn header_of(line: &Line) -> Option<JobStarted> {
+    match &line.event.kind {
+        EventKind::JobStarted(header) => Some(header.clone()),
+        _ => None,
     }
 }
 

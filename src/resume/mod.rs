@@ -29,7 +29,8 @@ use thiserror::Error;
 /// What the caller knows of the job besides what is on disk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Known<'a> {
-    /// How and when the command ended, if the caller saw it.
+    /// How and when the command ended, if the caller saw it; also where the log may have it already, since a log's last
+    /// line alone makes no success.
     pub exited: Option<(Mono, CommandExited)>,
     /// What the caller did or found itself: rungs of the ladder, leftovers, pauses. What the log tells already is left out.
     pub events: Vec<Event>,
@@ -56,6 +57,14 @@ pub enum ResumeError {
     /// Neither the log nor `evidence.json` tells what was run.
     #[error("nothing in {path} tells what was run: events.jsonl has no first line and evidence.json no header; the job was stopped while it began, or this is no bundle", path = .0.display())]
     NoHeader(PathBuf),
+    /// The log is of another version.
+    #[error("the log in {path} has format {format}, and this version knows 1 only; finish it with the stuckproof that wrote it", path = .path.display())]
+    Format {
+        /// The bundle.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
+    },
     /// The log has an end that is not its own.
     #[error("the end of the log in {path} does not follow from its events; it was changed after it was written, so it is left as it is", path = .0.display())]
     ForeignEnd(PathBuf),
@@ -115,6 +124,7 @@ pub fn finish(bundle: &Path, known: &Known) -> Result<Evidence, ResumeError> {
         Ending::new(writer, seen, replay.rest()).write(known, remains)?;
     }
     let evidence = evidence::write(bundle)?;
+    gather::sweep(bundle)?;
     if evidence.lost.is_empty() {
         gather::remove(bundle, &job)?;
     }

@@ -5,6 +5,7 @@
 //! what the log says. Behind the last line the tracker stands where the runner's stood, and the records that are left
 //! are those that the runner did not come to.
 
+use crate::clock::Mono;
 use crate::event::{Event, EventKind, EvidenceLost};
 use crate::observe::Tracker;
 use crate::wire::{Body, ProcessKey, Record};
@@ -106,17 +107,19 @@ impl Replay {
 
     /// The record that a line was made of: the next one of its process, by its time.
     fn take(&mut self, event: &Event) -> Option<Record> {
-        let Self { chains, builds, .. } = self;
         let (build, pid) = speaker(&event.kind);
-        let process = build.and_then(|build| builds.get(&build));
+        let known = build.and_then(|build| self.builds.get(&build)).copied();
+        let any = |pid, registered| ProcessKey { pid, registered: Mono(registered) };
+        let (first, last) = match (known, pid) {
+            (Some(process), _) => (process, process),
+            (None, Some(pid)) => (any(pid, 0), any(pid, u64::MAX)),
+            (None, None) => return None,
+        };
         let aborts = matches!(event.kind, EventKind::PhaseAborted(_));
         let fits = |record: &Record| record.at == event.at && (!aborts || closes(&record.body));
-        chains
-            .iter_mut()
-            .filter(|(key, _)| process.map_or(pid == Some(key.pid), |process| process == *key))
-            .find(|(_, chain)| chain.front().is_some_and(|(_, record)| fits(record)))
-            .and_then(|(_, chain)| chain.pop_front())
-            .map(|(_, record)| record)
+        let mut chains = self.chains.range_mut(first..=last).map(|(_, chain)| chain);
+        let chain = chains.find(|chain| chain.front().is_some_and(|(_, record)| fits(record)))?;
+        chain.pop_front().map(|(_, record)| record)
     }
 
     fn learn_builds(&mut self, process: ProcessKey, made: &[Event]) {

@@ -10,7 +10,7 @@ use crate::event::{
 };
 use crate::observe::Tracker;
 use crate::verdict::{Judge, Verdict};
-use crate::wire::{Control, Reader, Record, Unread};
+use crate::wire::{Control, DAMAGED, Reader, Record, Unread};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -182,7 +182,7 @@ impl Recorder {
             self.append(&Event { at, kind: EventKind::RecordsUnfinished(unfinished) });
         }
         if unread.damaged > 0 {
-            self.lose(at, unread.damaged, "records of the attach library were damaged on disk");
+            self.lose(at, unread.damaged, DAMAGED);
         }
     }
 

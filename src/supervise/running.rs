@@ -21,7 +21,7 @@ use crate::event::{
     CancelRequested, CommandExited, CommandStarted, Event, EventKind, JobEnded, JobPaused, JobResumed,
     LadderRung, State,
 };
-use crate::exit::{self, End};
+use crate::exit;
 use crate::verdict::Verdict;
 use rustix::process::{Pid, Signal};
 use std::collections::BTreeSet;
@@ -431,28 +431,18 @@ impl Running {
 
     fn count_losses(&mut self, at: Mono) {
         match self.core.control.losses() {
-            Ok(losses) if losses.records == 0 && losses.errno == 0 => {}
             Ok(losses) => {
-                let error = io::Error::from_raw_os_error(losses.errno);
-                self.core.recorder.lose(at, losses.records, &format!("{}: {error}", losses.what));
+                if let Some(what) = losses.in_words() {
+                    self.core.recorder.lose(at, losses.records, &what);
+                }
             }
             Err(e) => self.core.recorder.lose(at, 0, &e.to_string()),
         }
     }
 
     fn exit_code(&self, verdict: &Verdict) -> u8 {
-        let end = match &self.exit {
-            Some((_, CommandExited { signal: Some(signal), .. })) => End::Signal(*signal),
-            Some((_, CommandExited { code: Some(code), .. })) => {
-                End::Code(u8::try_from(*code).unwrap_or(exit::OWN_FAULT))
-            }
-            _ => End::Code(exit::OWN_FAULT),
-        };
-        exit::of_job(exit::Outcome {
-            end,
-            succeeded: verdict.state == State::Succeeded,
-            deadline: self.accepted == Some(Via::Deadline),
-            own_fault: self.core.recorder.lost().is_some(),
-        })
+        let exited = self.exit.as_ref().map(|(_, exited)| exited);
+        let deadline = self.accepted == Some(Via::Deadline);
+        verdict.exit_code(exited, exit::OWN_FAULT, deadline, self.core.recorder.lost().is_some())
     }
 }

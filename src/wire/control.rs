@@ -51,6 +51,15 @@ pub struct Losses {
     pub what: String,
 }
 
+impl Losses {
+    /// What was lost, for a person; nothing where nothing was.
+    #[must_use]
+    pub fn in_words(&self) -> Option<String> {
+        let lost = self.records > 0 || self.errno != 0;
+        lost.then(|| format!("{}: {}", self.what, std::io::Error::from_raw_os_error(self.errno)))
+    }
+}
+
 impl Control {
     /// Makes the page in the wire's folder.
     ///

@@ -21,6 +21,9 @@ pub use survey::damage;
 use std::io;
 use std::path::PathBuf;
 
+/// What became of records that were committed and cannot be read, for a person.
+pub const DAMAGED: &str = "records of the attach library were damaged on disk";
+
 /// Why the wire could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {

@@ -1,7 +1,9 @@
 //! What is finished how.
 
+use crate::common::environment;
 use crate::scene::{
-    COMMAND, LOST, Remains, START, Story, build_start, header, process, returned, start, step, told,
+    COMMAND, Happening, LOST, Remains, START, Story, build_start, cut, header, process, returned, start,
+    step, told,
 };
 use crate::segments::{Chain, SLOTS, segment};
 use std::fs;
@@ -93,11 +95,11 @@ fn an_acknowledgement_that_the_log_lacks_follows_its_step() {
     let mut story = in_the_middle();
     story.request().tell(key, 1, step("Timing tactics", 1)).tell(key, 1, returned(false));
     let events = story.events();
-    for cut in 2..=events.len() {
-        let remains = Remains::of(&story, &events[..cut]);
+    for logged in 2..=events.len() {
+        let remains = Remains::of(&story, &events[..logged]);
         let evidence = remains.finish().expect("a bundle that can be finished");
-        assert_eq!(evidence.state, JobState::Cancelled, "cut at {cut}");
-        assert_eq!(told(&remains.events()), told(&events), "cut at {cut}");
+        assert_eq!(evidence.state, JobState::Cancelled, "cut at {logged}");
+        assert_eq!(told(&remains.events()), told(&events), "cut at {logged}");
     }
 }
 
@@ -158,11 +160,11 @@ fn processes_with_one_number_are_kept_apart() {
         story.tell(first, 1, returned(true));
     }
     let events = story.events();
-    for cut in 1..=events.len() {
-        let remains = Remains::of(&story, &events[..cut]);
+    for logged in 1..=events.len() {
+        let remains = Remains::of(&story, &events[..logged]);
         let evidence = remains.finish().expect("a bundle that can be finished");
-        assert!(evidence.lost.is_empty(), "cut at {cut}: {:?}", evidence.lost);
-        assert_eq!(told(&remains.events()), told(&events), "cut at {cut}");
+        assert!(evidence.lost.is_empty(), "cut at {logged}: {:?}", evidence.lost);
+        assert_eq!(told(&remains.events()), told(&events), "cut at {logged}");
     }
 }
 
@@ -173,11 +175,11 @@ fn builds_whose_start_was_lost_are_followed_too() {
     story.tell(key, 3, start("A", None)).tell(key, 3, build_start()).tell(key, 3, step("A", 0));
     story.tell(key, 3, start("A", None)).tell(key, 4, Body::PhaseFinish { name: "A".into() });
     let events = story.events();
-    for cut in 1..=events.len() {
-        let remains = Remains::of(&story, &events[..cut]);
+    for logged in 1..=events.len() {
+        let remains = Remains::of(&story, &events[..logged]);
         let evidence = remains.finish().expect("a bundle that can be finished");
-        assert!(evidence.lost.is_empty(), "cut at {cut}: {:?}", evidence.lost);
-        assert_eq!(told(&remains.events()), told(&events), "cut at {cut}");
+        assert!(evidence.lost.is_empty(), "cut at {logged}: {:?}", evidence.lost);
+        assert_eq!(told(&remains.events()), told(&events), "cut at {logged}");
     }
 }
 
@@ -274,6 +276,66 @@ fn a_log_that_is_gone_is_begun_anew_from_the_provisional_evidence() {
 }
 
 #[test]
+fn a_first_line_that_breaks_the_chain_still_says_what_was_run() {
+    let story = in_the_middle();
+    let remains = Remains::of(&story, &story.events());
+    fs::remove_file(remains.file(evidence::EVIDENCE)).expect("gone");
+    let log = fs::read_to_string(remains.log()).expect("the log");
+    fs::write(remains.log(), log.replacen("0000", "0001", 1)).expect("spoiled");
+    let evidence = remains.finish().expect("a bundle");
+    assert_lost(&evidence, "a part of the log was damaged");
+    assert_eq!(evidence.header, header());
+}
+
+#[test]
+fn a_log_of_another_version_is_left_to_it() {
+    let story = in_the_middle();
+    let remains = Remains::of(&story, &story.events());
+    let log = fs::read_to_string(remains.log()).expect("the log");
+    fs::write(remains.log(), log.replacen("\"format\":1", "\"format\":2", 1)).expect("changed");
+    let before = remains.files();
+    assert!(matches!(remains.finish(), Err(ResumeError::Format { format: 2, .. })));
+    assert_eq!(remains.files(), before);
+}
+
+#[test]
+fn files_that_were_not_written_whole_go() {
+    let story = in_the_middle();
+    let remains = Remains::of(&story, &story.events());
+    let parts = ["evidence.json.part-77", "summary.json.part-1", "stdout.log.part"];
+    let others = ["evidence.json.part-x", "model.engine.part-77", "stdout.log"];
+    for name in parts.iter().chain(&others) {
+        fs::write(remains.file(name), "half").expect("a file");
+    }
+    remains.finish().expect("a bundle");
+    assert!(parts.iter().all(|name| !remains.file(name).exists()));
+    assert!(others.iter().all(|name| remains.file(name).exists()), "what is not ours stays");
+}
+
+#[test]
+fn what_is_finished_fits_the_schema() {
+    let mut cancelled = in_the_middle();
+    cancelled.request().tell(main_process(), 1, step("Timing tactics", 1)).tell(
+        main_process(),
+        1,
+        returned(false),
+    );
+    let mut all: Vec<Remains> =
+        [in_the_middle(), cancelled].iter().map(|story| Remains::of(story, &story.events()[..1])).collect();
+    let damaged = Remains::of(&in_the_middle(), &in_the_middle().events());
+    cut(&damaged.log(), 0);
+    all.push(damaged);
+    for remains in &all {
+        remains.finish().expect("a bundle");
+    }
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/validate.py");
+    let mut validate = std::process::Command::new(environment("python"));
+    let output = validate.arg(script).args(all.iter().map(Remains::path)).output().expect("python starts");
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
+}
+
+#[test]
 fn where_nothing_tells_what_was_run_nothing_is_changed() {
     let story = in_the_middle();
     let remains = Remains::of(&story, &story.events());
@@ -286,11 +348,12 @@ fn where_nothing_tells_what_was_run_nothing_is_changed() {
     assert_eq!(remains.files().len() + 1, before.len());
 }
 
+type Spoil = fn(&Remains);
+
 #[test]
 fn a_missing_part_of_the_wire_is_a_loss() {
     let mut story = in_the_middle();
     story.library(process(COMMAND + 1, 2));
-    type Spoil = fn(&Remains);
     let spoils: [(&str, Spoil); 7] = [
         ("the wire is not there", |r| fs::remove_dir_all(r.wire()).expect("gone")),
         ("control", |r| fs::remove_file(r.wire().join("control")).expect("gone")),
@@ -302,7 +365,7 @@ fn a_missing_part_of_the_wire_is_a_loss() {
         ("segments of 1 are there", |r| {
             fs::remove_file(r.wire().join(segment(process(COMMAND + 1, 2), 0))).expect("gone");
         }),
-        ("segments of 1 are there", |r| r.cut(&r.wire().join(segment(main_process(), 0)), 500_000)),
+        ("segments of 1 are there", |r| cut(&r.wire().join(segment(main_process(), 0)), 500_000)),
         ("segments of 1 are there", |r| {
             let path = r.wire().join(segment(main_process(), 0));
             fs::rename(&path, r.wire().join(segment(process(9, 9), 0))).expect("renamed");
@@ -317,8 +380,9 @@ fn a_missing_part_of_the_wire_is_a_loss() {
     story.request();
     let events = story.events();
     for (what, spoil) in spoils {
-        for cut in [1, events.len()].into_iter().filter(|cut| !what.contains("requests") || *cut > 1) {
-            let remains = Remains::of(&story, &events[..cut]);
+        for logged in [1, events.len()].into_iter().filter(|logged| !what.contains("requests") || *logged > 1)
+        {
+            let remains = Remains::of(&story, &events[..logged]);
             spoil(&remains);
             assert_lost(&remains.finish().expect("a bundle"), what);
         }
@@ -373,28 +437,33 @@ fn a_full_segment_promises_the_next() {
     assert_lost(&finish(full, &[&filling, &short], Some(0)).1, "0000.seg is missing");
 }
 
-#[test]
-fn torn_records_are_counted() {
-    let key = main_process();
+/// The middle of a build with its fourth record and something of another kind before its last.
+fn with_a_fault(fault: fn(&mut Chain)) -> Evidence {
     let story = in_the_middle();
     let remains = Remains::of(&story, &story.events()[..1]);
     let mut chain = Chain::default();
-    let records: Vec<Record> = story
-        .happenings
-        .iter()
-        .filter_map(
-            |h| if let crate::scene::Happening::Told(record) = h { Some(record.clone()) } else { None },
-        )
-        .collect();
-    records[..4].iter().for_each(|record| chain.tell(record));
-    chain.hole();
-    chain.tell(&records[4]);
-    assert!(chain.len() > records.len());
-    chain.write(&remains.wire(), key);
+    let told = story.happenings.iter().filter_map(|happening| match happening {
+        Happening::Told(record) => Some(record),
+        Happening::Own(_) => None,
+    });
+    let records: Vec<&Record> = told.collect();
+    let (last, others) = records.split_last().expect("records");
+    others.iter().for_each(|record| chain.tell(record));
+    fault(&mut chain);
+    chain.tell(last);
+    chain.write(&remains.wire(), main_process());
     let evidence = remains.finish().expect("a bundle");
-    assert_lost(&evidence, "records were torn");
-    assert_eq!(evidence.lost[0].records, 1);
     assert_eq!(evidence.counts.steps, 1, "what came after it is kept");
+    evidence
+}
+
+#[test]
+fn a_record_that_was_never_finished_is_no_loss_and_a_damaged_one_is() {
+    let evidence = with_a_fault(Chain::hole);
+    assert_eq!(failed(&evidence), "runner_lost");
+    let evidence = with_a_fault(Chain::noise);
+    assert_lost(&evidence, "damaged on disk");
+    assert_eq!(evidence.lost[0].records, 1);
 }
 
 #[test]

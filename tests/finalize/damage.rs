@@ -1,6 +1,6 @@
 //! Whatever happened to a bundle: never a panic, never a state that is too good, and a second run changes nothing.
 
-use crate::scene::{Chance, Happening, Remains, Story, told};
+use crate::scene::{Chance, Happening, Remains, Story, cut, told};
 use proptest::prelude::*;
 use std::fs;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ fn damage(remains: &Remains, chance: &mut Chance) {
     match chance.below(6) {
         0 => fs::remove_file(path).expect("the file can be removed"),
         1 => fs::remove_dir_all(remains.wire()).or_else(|_| fs::remove_file(path)).expect("gone"),
-        2 | 3 => remains.cut(path, chance.below(length as usize + 1) as u64),
+        2 | 3 => cut(path, chance.below(length as usize + 1) as u64),
         _ => flip(path, 1 + chance.below(20), chance),
     }
 }
@@ -95,7 +95,7 @@ proptest! {
         let length = fs::metadata(remains.log()).expect("a log").len();
         let log = fs::read_to_string(remains.log()).expect("a log");
         let first = log.find('\n').expect("a first line") + 1;
-        remains.cut(&remains.log(), (first + chance.below(length as usize - first + 1)) as u64);
+        cut(&remains.log(), (first + chance.below(length as usize - first + 1)) as u64);
         let state = finish_twice(&remains).expect("a bundle that can be finished");
         let events = remains.events();
         prop_assert_eq!(told(&events), told(&story.events()));
@@ -120,8 +120,8 @@ proptest! {
         one.finish().expect("a bundle that can be finished");
         let whole = fs::read(one.log()).expect("the log");
         let before = fs::metadata(other.log()).expect("the log").len() as usize;
-        let cut = before + chance.below(whole.len() - before);
-        fs::write(other.log(), &whole[..cut]).expect("the log can be written");
+        let end = before + chance.below(whole.len() - before);
+        fs::write(other.log(), &whole[..end]).expect("the log can be written");
         other.finish().expect("a bundle that can be finished");
         let again = fs::read(other.log()).expect("the log");
         prop_assert!(again == whole, "{}\nis not\n{}", String::from_utf8_lossy(&again), String::from_utf8_lossy(&whole));

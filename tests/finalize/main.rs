@@ -2,6 +2,8 @@
 
 mod cases;
 mod cli;
+#[path = "../common/mod.rs"]
+mod common;
 mod damage;
 mod scene;
 mod segments;

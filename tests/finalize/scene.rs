@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use stuckproof::clock::Mono;
 use stuckproof::event::{
-    CancelRequested, CancelSource, CommandExited, CommandStarted, Event, EventKind, JobEnded, JobStarted,
-    LogReader, LogWriter,
+    BuildFacts, CancelRequested, CancelSource, CommandExited, CommandStarted, Event, EventKind, JobEnded,
+    JobStarted, LogReader, LogWriter,
 };
 use stuckproof::evidence::{self, Evidence};
 use stuckproof::observe::Tracker;
@@ -124,6 +124,7 @@ impl Story {
     /// A whole build with one step.
     pub fn build(&mut self, process: ProcessKey, build: u32, answered: u32, engine: bool) -> &mut Self {
         self.tell(process, build, build_start())
+            .tell(process, build, facts())
             .tell(process, build, start("Building engine", None))
             .tell(process, build, start("Timing tactics", Some("Building engine")))
             .tell(process, build, step("Timing tactics", answered))
@@ -246,6 +247,9 @@ impl Actor {
             self.running = true;
             self.open.clear();
             story.tell(process, self.build, build_start());
+            if chance.one_in(2) {
+                story.tell(process, self.build, facts());
+            }
         } else {
             let (build, open) = (self.build, self.open.last().copied());
             match (chance.below(12), open) {
@@ -278,6 +282,11 @@ impl Actor {
             }
         }
     }
+}
+
+fn facts() -> Body {
+    let config = BTreeMap::from([("flags".to_owned(), 7), ("optimizationLevel".to_owned(), 3)]);
+    Body::BuildFacts(Box::new(BuildFacts { config, layers: 12, ..BuildFacts::default() }))
 }
 
 pub fn build_start() -> Body {
@@ -361,12 +370,6 @@ impl Remains {
         writer.flush().expect("the log can be written");
     }
 
-    /// Keeps this many bytes of a file.
-    pub fn cut(&self, path: &Path, bytes: u64) {
-        let file = fs::File::options().write(true).open(path).expect("the file");
-        file.set_len(bytes).expect("the file can be cut");
-    }
-
     pub fn finish(&self) -> Result<Evidence, ResumeError> {
         self.finish_with(None, Vec::new())
     }
@@ -406,6 +409,12 @@ impl Remains {
         }
         files
     }
+}
+
+/// Keeps this many bytes of a file.
+pub fn cut(path: &Path, bytes: u64) {
+    let file = fs::File::options().write(true).open(path).expect("the file");
+    file.set_len(bytes).expect("the file can be cut");
 }
 
 /// The events that builders caused.

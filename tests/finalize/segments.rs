@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use stuckproof::event::BuildFacts;
 use stuckproof::wire::{Body, LibraryFacts, Method, ProcessKey, Record, Severity};
 
 const SLOT: usize = 64;
@@ -20,7 +21,7 @@ pub struct Chain {
 }
 
 /// The fields of a slot.
-#[derive(Default)]
+#[derive(Default, Clone, Copy)]
 struct Fields {
     name: u32,
     parent: u32,
@@ -48,6 +49,11 @@ impl Chain {
         self.slots.push([0; SLOT]);
     }
 
+    /// A slot that holds something else than was written.
+    pub fn noise(&mut self) {
+        self.slots.push([0x5a; SLOT]);
+    }
+
     /// Adds a record.
     pub fn tell(&mut self, record: &Record) {
         let put = |chain: &mut Self, kind, fields: Fields| chain.slot(record, kind, 1, &fields);
@@ -58,6 +64,7 @@ impl Chain {
                 let fields = Fields { a: number(*method), flags: (*chained).into(), ..Fields::default() };
                 put(self, 4, fields);
             }
+            Body::BuildFacts(facts) => self.text(record, 12, Fields::default(), &words(facts)),
             Body::PhaseStart { name, parent, steps } => {
                 let name = self.name(record, name);
                 let parent = parent.as_ref().map_or(0, |parent| self.name(record, parent));
@@ -76,8 +83,8 @@ impl Chain {
                 put(self, 8, Fields { name, a: *step, ..Fields::default() });
             }
             Body::BuildReturn { engine, bytes, messages } => {
-                let [c, d, e, f, g] = messages.map(u64::from);
-                let counts = [c | d << 32, e | f << 32, g];
+                let [internal, errors, warnings, infos, verbose] = messages.map(u64::from);
+                let counts = [internal | errors << 32, warnings | infos << 32, verbose];
                 put(self, 11, Fields { rest: counts, ..Fields::default() });
                 let rest = [bytes.unwrap_or(0), 0, 0];
                 let flags = bytes.is_some().into();
@@ -183,17 +190,22 @@ fn check(low: u32, words: &[u64; 7]) -> u32 {
 fn library(facts: &LibraryFacts) -> String {
     let LibraryFacts { flavour, version, path, python, messages_unobserved, proven } = facts;
     let python = if *python { "1" } else { "0" };
-    [
-        ("flavour", flavour.as_str()),
-        ("version", version),
-        ("path", path),
-        ("python", python),
-        ("messages", messages_unobserved),
-        ("proven", proven),
-    ]
-    .iter()
-    .map(|(key, value)| format!("{key}\0{value}\0"))
-    .collect()
+    let facts = [
+        ["flavour", flavour],
+        ["version", version],
+        ["path", path],
+        ["python", python],
+        ["messages", messages_unobserved],
+        ["proven", proven],
+    ];
+    facts.as_flattened().join("\0") + "\0"
+}
+
+/// The facts that the stories here have.
+fn words(facts: &BuildFacts) -> String {
+    let numbers = facts.config.iter().map(|(name, value)| (name.as_str(), *value));
+    let pairs = numbers.chain([("networkFlags", facts.network_flags), ("layers", facts.layers)]);
+    pairs.fold(String::new(), |text, (key, value)| text + key + "\0" + &value.to_string() + "\0")
 }
 
 fn number(method: Method) -> i32 {
