@@ -4,6 +4,7 @@
 //! (or a machine that comes up again) sees the old file or the new one and never a part.
 
 use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::process::Resource;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -108,6 +109,10 @@ const RESERVED: u64 = 1 << 20;
 
 /// Takes room on the disk of a folder, for what must be written even when the disk is full by then.
 pub fn reserve(folder: &Path) -> Result<(), FsError> {
+    // Beyond the limit on a file's size the system would end this process.
+    if rustix::process::getrlimit(Resource::Fsize).current.is_some_and(|limit| limit < RESERVED) {
+        return Ok(());
+    }
     let path = folder.join(RESERVE);
     let file = create_append_only(&path)?;
     match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, RESERVED) {

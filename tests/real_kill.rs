@@ -9,7 +9,7 @@ use common::witness::{Call, notes, wait_for_long_step};
 use common::{model, script};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use stuckproof::wire::{Body, Reader};
+use stuckproof::wire::{Body, Reader, Unread};
 
 /// A build in its long step, the process of the command, and where the user's monitor writes.
 fn in_the_step() -> (Job, u32, String) {
@@ -64,8 +64,8 @@ fn a_killed_runner_leaves_a_true_bundle_and_every_record() {
     assert!(shown.status.success(), "{shown:?}");
 
     let mut records = Vec::new();
-    let torn = Reader::new(&bundle.join("wire")).finish(&mut records).expect("the wire can be read");
-    assert_eq!(torn, 0);
+    let unread = Reader::new(&bundle.join("wire")).finish(&mut records).expect("the wire can be read");
+    assert_eq!(unread, Unread::default());
     let recorded: Vec<Call> = records.into_iter().filter_map(|record| callback(record.body)).collect();
     assert_eq!(recorded, told(&stamps));
     assert!(

@@ -5,6 +5,7 @@ pub mod bundle;
 pub mod chance;
 pub mod job;
 pub mod marked;
+pub mod noise;
 pub mod tree;
 pub mod witness;
 

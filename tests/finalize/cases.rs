@@ -448,7 +448,9 @@ fn with_a_fault(fault: fn(&mut Chain)) -> Evidence {
     });
     let records: Vec<&Record> = told.collect();
     let (last, others) = records.split_last().expect("records");
-    others.iter().for_each(|record| chain.tell(record));
+    for record in others {
+        chain.tell(record);
+    }
     fault(&mut chain);
     chain.tell(last);
     chain.write(&remains.wire(), main_process());
