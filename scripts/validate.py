@@ -20,7 +20,7 @@ def faults(checker: jsonschema.Draft202012Validator, place: str, document: objec
 
 
 def check_files(bundle: pathlib.Path, schema: dict) -> list[str]:
-    """What is wrong with the three documents. The summary is the schema's root."""
+    """What is wrong with the documents. The summary is the schema's root."""
     found = []
     for name, rule in (
         ("summary.json", schema),
@@ -28,6 +28,10 @@ def check_files(bundle: pathlib.Path, schema: dict) -> list[str]:
         ("phases.json", {"$ref": "#/$defs/phases"}),
     ):
         found += faults(validator(schema, rule), name, json.loads((bundle / name).read_text()))
+    # A log that was derived again elsewhere has no baseline.
+    if (baseline := bundle / "baseline.json").exists():
+        rule = {"$ref": "#/$defs/baseline"}
+        found += faults(validator(schema, rule), baseline.name, json.loads(baseline.read_text()))
     return found
 
 

@@ -36,6 +36,17 @@ pub enum Via {
 }
 
 impl Via {
+    const ALL: [Self; 8] = [
+        Self::Interrupt,
+        Self::Terminate,
+        Self::HangUp,
+        Self::ControlSocket,
+        Self::CancelFile,
+        Self::StdinClosed,
+        Self::Deadline,
+        Self::RunnerLost,
+    ];
+
     /// The word that the evidence uses.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -54,17 +65,7 @@ impl Via {
     /// The way whose word begins like this; the control page keeps eight bytes of it, and no two begin with the same.
     #[must_use]
     pub fn beginning_with(start: &str) -> Option<Self> {
-        const ALL: [Via; 8] = [
-            Via::Interrupt,
-            Via::Terminate,
-            Via::HangUp,
-            Via::ControlSocket,
-            Via::CancelFile,
-            Via::StdinClosed,
-            Via::Deadline,
-            Via::RunnerLost,
-        ];
-        ALL.into_iter().find(|via| !start.is_empty() && via.name().starts_with(start))
+        Self::ALL.into_iter().find(|via| !start.is_empty() && via.name().starts_with(start))
     }
 }
 
@@ -217,6 +218,16 @@ mod tests {
         });
         let tell = Box::new(move |r| t.lock().unwrap().push(r));
         (Arc::new(Cancellation::new(kills, write_word, tell)), words, told)
+    }
+
+    #[test]
+    fn the_first_eight_bytes_tell_the_ways_apart() {
+        for via in Via::ALL {
+            let name = via.name();
+            assert_eq!(Via::beginning_with(&name[..name.len().min(8)]), Some(via));
+        }
+        assert_eq!(Via::beginning_with(""), None);
+        assert_eq!(Via::beginning_with("SIGKILL"), None);
     }
 
     #[test]

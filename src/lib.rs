@@ -5,15 +5,16 @@
 //!
 //! | level | modules |
 //! |---|---|
-//! | 0 | [`exit`], [`clock`], [`fsio`] |
+//! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`] |
 //! | 1 | [`digest`], [`event`] |
-//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`] |
+//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`] |
 //! | 3 | [`observe`], [`supervise`] |
 //! | 4 | [`evidence`], [`resume`] |
 //! | 5 | [`render`] |
 //! | 7 | [`cli`] |
 
 pub mod attach;
+pub mod baseline;
 pub mod cancel;
 pub mod cli;
 pub mod clock;
@@ -22,6 +23,7 @@ pub mod event;
 pub mod evidence;
 pub mod exit;
 pub mod fsio;
+pub mod mask;
 pub mod observe;
 pub mod render;
 pub mod resume;

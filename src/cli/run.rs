@@ -1,11 +1,9 @@
 //! `stuckproof run`.
 
 use super::{duration, fail, refuse, say, size};
-use crate::evidence;
-use crate::exit;
-use crate::fsio;
 use crate::resume::{self, Known};
 use crate::supervise::{self, Finished, Grace, Job, Plan, Unlogged};
+use crate::{baseline, evidence, exit, fsio};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -85,8 +83,19 @@ pub(super) fn main(options: Options) -> ExitCode {
     if let Err(e) = evidence::provisional(job.bundle(), job.header()) {
         return fail(&e);
     }
+    let baseline = match baseline::begin(job.bundle(), job.header()) {
+        Ok(baseline) => baseline,
+        Err(e) => return fail(&format!("cannot start a thread: {e}; the machine is short of processes")),
+    };
     let mut finished = job.run();
-    if let Err(e) = write(&mut finished).and_then(|_| finished.remove_wire().map_err(|e| e.to_string())) {
+    // From here on even a full disk has room.
+    if let Err(e) = fsio::release(finished.bundle()) {
+        finished.fail(e.to_string());
+    }
+    if let Err(e) = baseline.finish() {
+        finished.fail(e.to_string());
+    }
+    if let Err(e) = write(&mut finished).and_then(|()| finished.remove_wire().map_err(|e| e.to_string())) {
         finished.fail(e);
     }
     ExitCode::from(finished.leave())
@@ -95,7 +104,6 @@ pub(super) fn main(options: Options) -> ExitCode {
 /// Writes the evidence. A log that could not be written to its end is finished like one whose runner was lost, now that
 /// there is the room that was reserved.
 fn write(finished: &mut Finished) -> Result<(), String> {
-    fsio::release(finished.bundle()).map_err(|e| e.to_string())?;
     let Some(Unlogged { exited, events }) = finished.give_up_log() else {
         return evidence::write(finished.bundle()).map(drop).map_err(|e| e.to_string());
     };

@@ -486,6 +486,8 @@ pub struct CommandExited {
     pub signal: Option<i32>,
     /// Whether it dumped core.
     pub core_dumped: bool,
+    /// The core's file, or null where there is none, or where the system has its own place for cores.
+    pub core_file: Option<String>,
     /// How many processes the kernel's OOM killer ended in the command's memory cgroup while it ran, or null where that
     /// count cannot be read.
     pub oom_kills: Option<u64>,

@@ -5,7 +5,8 @@ use super::model::{
     Build, Command, Counts, ErrorLine, Evidence, JobState, Loss, MessageCounts, Pause, Refusal, Request,
     Rung, SilenceFacts, Times,
 };
-use super::{Bundle, EVENTS, EvidenceError, Phases, config, summary};
+use super::{Bundle, EVENTS, EvidenceError, Phases, Summary, config, gpu, summary};
+use crate::baseline::{self, Baseline};
 use crate::clock::{Anchor, Mono, round_ms};
 use crate::event::{
     BuildFacts, BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, Event, EventKind,
@@ -57,11 +58,13 @@ pub(super) fn derive(path: &Path) -> Result<Bundle, EvidenceError> {
     let Some(mut gathered) = gathered else { return Err(without_header(path, faults)) };
     gathered.tree.finish();
     let ending = reader.ending();
-    let evidence = gathered.evidence(ending, &faults);
+    let baseline = baseline::load(path);
+    let (evidence, summary) = gathered.evidence(ending, &faults, baseline.as_ref());
     Ok(Bundle {
         path: path.to_owned(),
         phases: Phases::of(&gathered.tree, evidence.finished),
-        summary: summary::of(&evidence),
+        summary,
+        baseline,
         evidence,
         ending,
         faults,
@@ -69,8 +72,9 @@ pub(super) fn derive(path: &Path) -> Result<Bundle, EvidenceError> {
 }
 
 /// The evidence of a job of which only the header is known.
-pub(super) fn provisional(header: &JobStarted) -> Evidence {
-    Gathered::new(header.clone()).evidence(Ending::Open, &[])
+pub(super) fn provisional(header: &JobStarted) -> (Evidence, Summary) {
+    let baseline = Err(baseline::missing());
+    Gathered::new(header.clone()).evidence(Ending::Open, &[], baseline.as_ref())
 }
 
 fn without_header(path: &Path, faults: Vec<LogFault>) -> EvidenceError {
@@ -165,7 +169,12 @@ impl Gathered {
         }
     }
 
-    fn evidence(&self, ending: Ending, faults: &[LogFault]) -> Evidence {
+    fn evidence(
+        &self,
+        ending: Ending,
+        faults: &[LogFault],
+        baseline: Result<&Baseline, &String>,
+    ) -> (Evidence, Summary) {
         let verdict = self.judge.verdict();
         let end = self.ended.as_ref();
         let mut evidence = Evidence {
@@ -195,9 +204,11 @@ impl Gathered {
             counts: self.counts,
             nulls: BTreeMap::new(),
         };
-        evidence.nulls = summary::nulls(&evidence);
+        let sku = gpu::sku(&evidence, baseline);
+        let summary = summary::of(&evidence, sku.as_ref().ok());
+        evidence.nulls = summary::nulls(&evidence, &summary, sku.as_ref().err());
         evidence.notes = self.notes(&evidence, &verdict, ending, faults);
-        evidence
+        (evidence, summary)
     }
 
     fn build(&self, tree: &BuildTree, verdict: &Verdict) -> Build {
@@ -252,6 +263,7 @@ impl Gathered {
             code: exit.and_then(|(_, exit)| exit.code),
             signal: exit.and_then(|(_, exit)| exit.signal),
             core_dumped: exit.is_some_and(|(_, exit)| exit.core_dumped),
+            core_file: exit.and_then(|(_, exit)| exit.core_file.clone()),
             oom_kills: exit.and_then(|(_, exit)| exit.oom_kills),
         }
     }

@@ -1,10 +1,11 @@
 //! The evidence of a job: what follows from its log, and the files that hold it.
 //!
 //! `events.jsonl` is the source of truth. `evidence.json`, `phases.json` and `summary.json` are derived from it and can
-//! be derived again; nothing in them comes from anywhere else.
+//! be derived again; nothing in them comes from anywhere else, but for the GPU's name, which stands in `baseline.json`.
 
 mod config;
 mod derive;
+mod gpu;
 mod model;
 mod phases;
 mod schema;
@@ -17,6 +18,7 @@ pub use summary::{
     CleanupStatus, Framework, Language, RetryPolicy, Summary, TimingCacheMode, ValidationStatus,
 };
 
+use crate::baseline::Baseline;
 use crate::event::{Ending, JobStarted, LogFault, plain};
 use crate::fsio::{FsError, write_all_atomic};
 use derive::derive;
@@ -74,6 +76,8 @@ pub struct Bundle {
     pub phases: Phases,
     /// The eleven fields.
     pub summary: Summary,
+    /// What stood around the job, or why that is not known.
+    pub baseline: Result<Baseline, String>,
     /// How the log ends.
     pub ending: Ending,
     /// What is wrong with the log.
@@ -83,8 +87,7 @@ pub struct Bundle {
 /// Writes a truthful `evidence.json` and `summary.json` for a job that has just begun, so that a kill leaves those
 /// and not nothing.
 pub fn provisional(bundle: &Path, header: &JobStarted) -> Result<(), FsError> {
-    let evidence = derive::provisional(header);
-    let summary = summary::of(&evidence);
+    let (evidence, summary) = derive::provisional(header);
     write_all_atomic(bundle, &[(EVIDENCE, &pretty(&evidence)), (SUMMARY, &pretty(&summary))])
 }
 

@@ -107,6 +107,8 @@ pub struct Command {
     pub signal: Option<i32>,
     /// Whether it dumped core.
     pub core_dumped: bool,
+    /// The core's file, or null where there is none, or where the system has its own place for cores.
+    pub core_file: Option<String>,
     /// Kills by the kernel's OOM killer in its memory cgroup, or null where that is not known.
     pub oom_kills: Option<u64>,
 }

@@ -1,12 +1,13 @@
 //! The JSON Schema of the bundle's files, generated from their types.
 
 use super::{Evidence, Phases, Summary};
+use crate::baseline::Baseline;
 use crate::event::event_schema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// The schema of `evidence-schema.json`: its root is `summary.json`; `$defs/evidence`, `$defs/phases` and
-/// `$defs/event` are `evidence.json`, `phases.json` and one line of `events.jsonl`.
+/// The schema of `evidence-schema.json`: its root is `summary.json`; `$defs/evidence`, `$defs/phases`,
+/// `$defs/baseline` and `$defs/event` are `evidence.json`, `phases.json`, `baseline.json` and one line of `events.jsonl`.
 #[must_use]
 pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12()
@@ -16,6 +17,7 @@ pub fn schema() -> Value {
     let summary = generator.root_schema_for::<Summary>().to_value();
     generator.subschema_for::<Evidence>();
     generator.subschema_for::<Phases>();
+    generator.subschema_for::<Baseline>();
     let event = event_schema(&mut generator).to_value();
     generator.definitions_mut().insert("event".to_owned(), event);
     let mut root = json!({

@@ -114,7 +114,7 @@ pub enum ValidationStatus {
 const NONE_OBSERVED: &str = "none observed";
 
 /// The summary of a job: it describes the decisive build.
-pub(super) fn of(evidence: &Evidence) -> Summary {
+pub(super) fn of(evidence: &Evidence, gpu_sku: Option<&String>) -> Summary {
     let library = decisive_library(evidence);
     let accepted = evidence.requests.iter().find(|request| request.accepted);
     let latency = match decisive(evidence) {
@@ -126,7 +126,7 @@ pub(super) fn of(evidence: &Evidence) -> Summary {
         tensorrt_version: library.map_or_else(|| NONE_OBSERVED.to_owned(), library_name),
         language: language(evidence, library),
         build_config_hash: decisive(evidence).and_then(|build| build.config_hash.clone()),
-        gpu_sku: None,
+        gpu_sku: gpu_sku.cloned(),
         timing_cache_mode: library.and_then(timing_cache_mode),
         cancel_source: accepted.map(|request| request.source),
         cancel_latency_ms: latency,
@@ -137,8 +137,11 @@ pub(super) fn of(evidence: &Evidence) -> Summary {
 }
 
 /// Why each null of the summary is null.
-pub(super) fn nulls(evidence: &Evidence) -> BTreeMap<String, String> {
-    let summary = of(evidence);
+pub(super) fn nulls(
+    evidence: &Evidence,
+    summary: &Summary,
+    no_sku: Option<&String>,
+) -> BTreeMap<String, String> {
     let succeeded = evidence.state == super::JobState::Succeeded;
     let retry = if succeeded { "the job succeeded" } else { "this version makes no recommendation" };
     let cache = "this version does not record the timing cache";
@@ -148,7 +151,7 @@ pub(super) fn nulls(evidence: &Evidence) -> BTreeMap<String, String> {
     };
     [
         ("buildConfigHash", summary.build_config_hash.is_none(), "no builder was seen that could be asked"),
-        ("gpuSku", true, "this version does not record the GPU"),
+        ("gpuSku", no_sku.is_some(), no_sku.map_or("", String::as_str)),
         ("timingCacheMode", summary.timing_cache_mode.is_none(), cache),
         ("cancelSource", summary.cancel_source.is_none(), "nobody asked for a stop"),
         ("cancelLatencyMs", summary.cancel_latency_ms.is_none(), latency),

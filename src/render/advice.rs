@@ -1,6 +1,6 @@
 //! What a state means and what to do next, in words for a tired reader.
 
-use super::text::Shade;
+use super::text::{Clean, Shade};
 use crate::evidence::{Evidence, JobState};
 use std::borrow::Cow;
 
@@ -82,8 +82,9 @@ fn failure(evidence: &Evidence) -> Advice {
         Some("crash") => Advice {
             what: Cow::Borrowed("The builder's process crashed."),
             next: Cow::Owned(format!(
-                "{} and look for a core dump; the phases below that were not finished say where it was.",
-                read_output(evidence)
+                "{} and {}; the phases below that were not finished say where it was.",
+                read_output(evidence),
+                look_at_core(evidence)
             )),
         },
         Some("runner_lost") => advice(
@@ -108,6 +109,15 @@ fn command(evidence: &Evidence) -> Advice {
         (None, None) => Cow::Borrowed("The command did not run to an end that was seen."),
     };
     Advice { what, next: Cow::Owned(read_output(evidence) + ".") }
+}
+
+/// What to do with the core, if there is one.
+fn look_at_core(evidence: &Evidence) -> String {
+    match (&evidence.command.core_file, evidence.command.core_dumped) {
+        (Some(file), _) => format!("open the core {}", Clean::short(file)),
+        (None, true) => "open the core, which the system keeps in its own place".to_owned(),
+        (None, false) => "look for a core dump".to_owned(),
+    }
 }
 
 /// Where the command's own words are.

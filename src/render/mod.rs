@@ -1,6 +1,7 @@
 //! Bundles for people.
 
 mod advice;
+mod host;
 mod phases;
 mod status;
 mod text;
@@ -28,6 +29,7 @@ pub fn show(bundle: &Bundle, out: &mut impl Write, style: Style) -> io::Result<(
     let paint = Painter::new(style.color);
     verdict(evidence, out, &paint)?;
     facts(bundle, out, &paint)?;
+    host::show(bundle, out, &paint)?;
     requests(evidence, out, &paint)?;
     for build in &evidence.builds {
         one_build(bundle, build, out, &paint)?;

@@ -7,6 +7,7 @@
 
 mod bundle;
 pub mod control;
+mod core_dump;
 mod family;
 mod finished;
 mod group;

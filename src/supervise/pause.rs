@@ -94,8 +94,8 @@ mod tests {
         };
         std::thread::sleep(Duration::from_millis(150));
         assert!(!sleeper.is_finished());
-        let paused = pauses.end(Mono::now()).unwrap();
-        assert!(sleeper.join().unwrap().since(start) >= paused + Duration::from_millis(50));
+        let length = pauses.end(Mono::now()).unwrap();
+        assert!(sleeper.join().unwrap().since(start) >= length + Duration::from_millis(50));
         assert_eq!(pauses.end(Mono::now()), None);
     }
 

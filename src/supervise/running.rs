@@ -1,6 +1,7 @@
 //! The loop that acts on the news, from the command's start to the end of the job's record.
 
 use super::control::Registration;
+use super::core_dump;
 use super::family::{Family, Members};
 use super::finished::Finished;
 use super::group::Group;
@@ -73,7 +74,7 @@ impl Running {
         let Stage { seat, stdin, stdout, stderr, terminal, backstage } = stage;
         let said = stderr.try_clone();
         let orders = running.orders(seat, environment);
-        match running.set_to_work(keeper, &orders, [stdin, stdout, stderr]) {
+        match running.set_to_work(keeper, &orders, &[stdin, stdout, stderr]) {
             Ok(()) => {
                 if let Some(terminal) = terminal {
                     terminal.carry_input();
@@ -99,7 +100,7 @@ impl Running {
         }
     }
 
-    fn set_to_work(&mut self, mut keeper: Keeper, orders: &Orders, streams: [OwnedFd; 3]) -> io::Result<()> {
+    fn set_to_work(&mut self, mut keeper: Keeper, orders: &Orders, streams: &[OwnedFd; 3]) -> io::Result<()> {
         let started = keeper.order(orders, streams, self.core.recorder.log_file().as_fd())?;
         let missing = || io::Error::other("it has no process number");
         let pid = i32::try_from(started).ok().and_then(Pid::from_raw).ok_or_else(missing)?;
@@ -124,7 +125,8 @@ impl Running {
             None => self.core.voice.say(line.trim_end()),
         }
         let code = Some(exit::OWN_FAULT.into());
-        let exited = CommandExited { code, signal: None, core_dumped: false, oom_kills: None };
+        let exited =
+            CommandExited { code, signal: None, core_dumped: false, core_file: None, oom_kills: None };
         self.command_ended(Mono::now(), exited);
     }
 
@@ -251,6 +253,9 @@ impl Running {
 
     fn command_ended(&mut self, at: Mono, mut exited: CommandExited) {
         exited.oom_kills = self.core.oom.kills();
+        if let Some(family) = &self.family {
+            exited.core_file = core_dump::of(family.group().id(), &self.core.plan.argv[0], &exited);
+        }
         self.core.recorder.poll();
         self.record(at, EventKind::CommandExited(exited.clone()));
         self.exit = Some((at, exited));

@@ -40,6 +40,7 @@ fn exited(status: &WaitIdStatus) -> CommandExited {
         code: status.exit_status(),
         signal: status.terminating_signal(),
         core_dumped: status.dumped(),
+        core_file: None,
         oom_kills: None,
     }
 }
@@ -51,6 +52,7 @@ pub fn reaped(status: WaitStatus) -> CommandExited {
         code: status.exit_status(),
         signal: status.terminating_signal(),
         core_dumped: status.signaled() && status.as_raw() & CORE != 0,
+        core_file: None,
         oom_kills: None,
     }
 }
@@ -63,8 +65,7 @@ mod tests {
     #[test]
     fn the_end_of_a_child_is_told_before_and_after_it_is_reaped() {
         let end = |script| {
-            let child = Command::new("sh").args(["-c", script]).spawn().unwrap();
-            let pid = Pid::from_child(&child);
+            let pid = Pid::from_child(&Command::new("sh").args(["-c", script]).spawn().unwrap());
             let told = wait_for_end(pid).unwrap();
             assert_eq!(look_for_end(pid), Some(told.clone()));
             let (_, status) =

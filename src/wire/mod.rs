@@ -21,7 +21,7 @@ pub use survey::damage;
 use std::io;
 use std::path::PathBuf;
 
-/// What became of records that were committed and cannot be read, for a person.
+/// What is said of records that are whole but do not fit their check.
 pub const DAMAGED: &str = "records of the attach library were damaged on disk";
 
 /// Why the wire could not be used.

@@ -3,8 +3,9 @@
 use super::layout::{
     PAGE, SEGMENT_BYTES, SEGMENT_MAGIC, SLOT, SLOTS_PER_SEGMENT, TEXT_PER_SLOT, VERSION, check, kind,
 };
-use super::{Body, ProcessKey, Reader, Record, Severity, Unread};
-use crate::clock::Mono;
+use super::{Body, Control, ProcessKey, Reader, Record, Requested, Severity, Unread, WireError};
+use crate::clock::{Anchor, Mono};
+use crate::event::CancelSource;
 use proptest::prelude::*;
 use std::path::Path;
 
@@ -160,6 +161,44 @@ fn foreign_files_are_left_alone() {
     }
     std::fs::write(dir.path().join("p5-6-0000.seg"), "too short to be one").unwrap();
     assert_eq!(finish(dir.path()), (Vec::new(), Unread::default()));
+}
+
+#[test]
+fn a_request_reads_back_from_the_page_that_another_process_opens() {
+    let dir = tempfile::tempdir().unwrap();
+    let anchor = Anchor { mono: Mono(5), wall_ns: 6 };
+    let page = Control::create(dir.path(), anchor).unwrap();
+    let read = || Control::open(dir.path()).unwrap();
+    assert_eq!(read().requested().unwrap(), None);
+    assert_eq!((read().anchor().unwrap(), read().processes().unwrap()), (anchor, 0));
+    for (request, source, via, kept) in [
+        (1, CancelSource::CtrlC, "SIGINT", "SIGINT"),
+        (2, CancelSource::Ci, "deadline", "deadline"),
+        (3, CancelSource::Ide, "control socket", "control "),
+        (4, CancelSource::Service, "SIGTERM", "SIGTERM"),
+        (255, CancelSource::Api, "cancel file", "cancel f"),
+    ] {
+        let sender = (request % 2 == 0).then_some(request);
+        let at = Mono(u64::from(request) << 40);
+        let asked = Requested { request, at, source, via: via.to_owned(), pid: sender, uid: sender };
+        page.request(&asked).unwrap();
+        assert_eq!(read().requested().unwrap(), Some(Requested { via: kept.to_owned(), ..asked }));
+    }
+}
+
+#[test]
+fn a_page_that_no_runner_wrote_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("control");
+    assert!(matches!(Control::open(dir.path()), Err(WireError::Read { .. })));
+    std::fs::write(&path, [7; PAGE as usize]).unwrap();
+    assert!(matches!(Control::open(dir.path()), Err(WireError::Foreign { .. })));
+    std::fs::remove_file(&path).unwrap();
+    Control::create(dir.path(), Anchor { mono: Mono(5), wall_ns: 6 }).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[17] = 1;
+    std::fs::write(&path, bytes).unwrap();
+    assert!(matches!(Control::open(dir.path()).unwrap().requested(), Err(WireError::Foreign { .. })));
 }
 
 fn some_chain() -> impl Strategy<Value = Chain> {

@@ -97,7 +97,15 @@ fn names_in_a_bundle_suit_every_artifact_store() {
     let names = names(&place.path("bundle"));
     assert_eq!(
         names,
-        ["events.jsonl", "evidence.json", "phases.json", "stderr.log", "stdout.log", "summary.json"]
+        [
+            "baseline.json",
+            "events.jsonl",
+            "evidence.json",
+            "phases.json",
+            "stderr.log",
+            "stdout.log",
+            "summary.json"
+        ]
     );
     let default = place.verb(&["run", "--", "true"]);
     default.assert_code(0);

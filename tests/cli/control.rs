@@ -1,6 +1,6 @@
 //! The control socket, through `stuckproof cancel` and `status` and by hand.
 
-use crate::rig::{Done, Place, finish, names, signal, wait_until};
+use crate::rig::{Done, Place, finish, lives, names, signal, wait_until};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{Read, Write};
@@ -159,10 +159,13 @@ fn what_a_killed_runner_left_is_no_job() {
     said.assert_code(125);
     assert!(said.stderr.contains("no job of this user is running"), "{}", said.stderr);
     assert!(names(&folder).is_empty());
-    let past: Value = serde_json::from_slice(&place.verb(&["status", "bundle", "--json"]).stdout).unwrap();
-    assert_eq!((&past["finished"], &past["state"]), (&false.into(), &"running".into()));
-    let inner = fs::read_to_string(place.path("inner")).unwrap();
-    std::process::Command::new("kill").arg(inner.trim()).status().unwrap();
+    let mut past = Value::Null;
+    wait_until("its keeper has finished the bundle", || {
+        past = serde_json::from_slice(&place.verb(&["status", "bundle", "--json"]).stdout).unwrap();
+        past["finished"] == true
+    });
+    assert_eq!((&past["state"], &past["cause"]), (&"failed".into(), &"runner_lost".into()));
+    assert!(!lives(&fs::read_to_string(place.path("inner")).unwrap()));
 }
 
 /// A running job and its socket.

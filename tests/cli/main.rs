@@ -1,6 +1,7 @@
 //! The command line with ordinary commands: no `TensorRT` anywhere.
 
 mod bad_input;
+mod baseline;
 mod control;
 mod exit_codes;
 mod ladder;

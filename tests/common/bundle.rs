@@ -50,6 +50,7 @@ impl Bundle {
             summary: json("summary.json"),
         };
         check_chain(&log, &bundle.events);
+        bundle.check_baseline(&json("baseline.json"));
         bundle.check_end();
         bundle.check_summary();
         bundle.check_counts();
@@ -101,6 +102,20 @@ impl Bundle {
         self.evidence["times"][name]
             .as_f64()
             .unwrap_or_else(|| panic!("no {name} in {:#}", self.evidence["times"]))
+    }
+
+    /// It is of this job, was there before the first phase, and gives a reason for each null.
+    fn check_baseline(&self, baseline: &Value) {
+        assert_eq!(baseline["job"], self.evidence["job"]);
+        if let Some(first) = self.of_kind("phaseStarted").next() {
+            assert!(baseline["tNs"].as_u64() < first["t"].as_u64(), "recorded before the first phase");
+        }
+        let reasons = baseline["nulls"].as_object().expect("an object");
+        let mut path = Vec::new();
+        for_each_null(baseline, &mut path, &mut |path: &[String]| {
+            let told = (1..=path.len()).any(|part| reasons.contains_key(&path[..part].join(".")));
+            assert!(told, "{} is null without a reason", path.join("."));
+        });
     }
 
     fn check_end(&self) {
@@ -167,4 +182,23 @@ fn hex(bytes: &[u8]) -> String {
         write!(text, "{byte:02x}").expect("text can always be written to");
         text
     })
+}
+
+/// Calls for the path of every null in a document.
+fn for_each_null(value: &Value, path: &mut Vec<String>, call: &mut impl FnMut(&[String])) {
+    let mut inside = |name: String, value: &Value| {
+        path.push(name);
+        for_each_null(value, path, call);
+        path.pop();
+    };
+    match value {
+        Value::Null => call(path),
+        Value::Object(map) => map.iter().for_each(|(name, value)| inside(name.clone(), value)),
+        Value::Array(list) => {
+            for (place, value) in list.iter().enumerate() {
+                inside(place.to_string(), value);
+            }
+        }
+        _ => {}
+    }
 }

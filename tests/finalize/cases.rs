@@ -29,7 +29,7 @@ fn assert_lost(evidence: &Evidence, what: &str) {
 }
 
 fn exited(code: Option<i32>, signal: Option<i32>) -> CommandExited {
-    CommandExited { code, signal, core_dumped: false, oom_kills: Some(0) }
+    CommandExited { code, signal, core_dumped: false, core_file: None, oom_kills: Some(0) }
 }
 
 fn main_process() -> ProcessKey {

@@ -112,6 +112,7 @@ impl Story {
             code: Some(code),
             signal: None,
             core_dumped: false,
+            core_file: None,
             oom_kills: Some(0),
         }))
     }

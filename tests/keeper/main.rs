@@ -1,6 +1,7 @@
 //! What becomes of a job when one of its guards dies, when it is paused, and where it runs in an odd place. Ordinary
 //! commands only: no `TensorRT` anywhere.
 
+mod crash;
 mod job_control;
 mod keeper_lost;
 mod leftovers;

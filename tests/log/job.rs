@@ -1,7 +1,11 @@
 //! A job without a process: records go through the tracker into a real log, as the runner does it.
 
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use stuckproof::baseline::{
+    BASELINE, Baseline, Ci, Container, Device, Gpu, GpuProcess, InUse, LibraryFile, Limits, Machine,
+};
 use stuckproof::clock::Mono;
 use stuckproof::event::{
     BuildFacts, CancelRequested, CancelSource, CommandExited, CommandStarted, Event, EventKind, EvidenceLost,
@@ -37,6 +41,77 @@ pub fn header() -> JobStarted {
         wire: "wire, in the bundle".to_owned(),
         streams: "separate".to_owned(),
     }
+}
+
+/// A machine without a GPU in which one library lies twice; every text on it is `text`, or what one would expect.
+pub fn host(text: Option<&str>) -> Baseline {
+    let word = |usual: &str| text.unwrap_or(usual).to_owned();
+    let some = |usual: &str| Some(word(usual));
+    let file = |path: &str| LibraryFile {
+        name: word("libnvinfer"),
+        path: word(path),
+        bytes: 7,
+        found_by: word("system"),
+    };
+    Baseline {
+        format: 1,
+        job: "bold-otter".to_owned(),
+        at: "2027-01-15T08:00:00.010000Z".to_owned(),
+        t_ns: START + 10_000_000,
+        machine: Machine {
+            os: some("Linux (Debian 12)"),
+            kernel: some("6.1.0"),
+            architecture: word("x86_64"),
+            cpu_model: some("EPYC 9654"),
+            cpus: Some(192),
+            usable_cpus: Some(4),
+            memory_bytes: Some(16 << 30),
+            available_bytes: Some(8 << 30),
+            swap_bytes: Some(0),
+        },
+        container: Container { kind: some("docker"), hints: vec![word("/.dockerenv exists")] },
+        limits: Limits {
+            cgroup: some("/"),
+            memory_bytes: Some(8 << 30),
+            cpus: Some(3.5),
+            processes: Some(512),
+        },
+        gpu: Gpu { usable: Some(false), ..Gpu::default() },
+        ci: Some(Ci {
+            host: word("github"),
+            repository: some("group/engine"),
+            commit: some("c0ffee"),
+            reference: some("main"),
+            run: some("17"),
+            attempt: some("1"),
+            job: some("build"),
+        }),
+        environment: [("OMP_NUM_THREADS".to_owned(), word("4"))].into(),
+        tensorrt_files: vec![file("/usr/lib/libnvinfer.so.10"), file("/opt/venv/libnvinfer.so.10")],
+        nulls: [("gpu".to_owned(), word("NVML cannot be loaded"))].into(),
+    }
+}
+
+/// The same machine with GPUs of these names that the command can use.
+pub fn gpu_host(names: &[&str]) -> Baseline {
+    let device = |(index, name): (usize, &&str)| Device {
+        index: index as u32,
+        name: Some((*name).to_owned()),
+        uuid: Some(format!("GPU-{index}")),
+        processes: vec![GpuProcess { pid: 1, name: Some((*name).to_owned()), memory_bytes: Some(1) }],
+        ..Device::default()
+    };
+    let devices: Vec<Device> = names.iter().enumerate().map(device).collect();
+    let in_use = |device: &Device| Some(InUse { uuid: device.uuid.clone()?, name: device.name.clone()? });
+    let gpu = Gpu {
+        usable: Some(true),
+        driver_version: Some("575.57".to_owned()),
+        cuda_driver_version: Some("12.9".to_owned()),
+        in_use: devices.iter().filter_map(in_use).collect(),
+        devices,
+        ..Gpu::default()
+    };
+    Baseline { gpu, ..host(None) }
 }
 
 pub fn process(pid: u32) -> ProcessKey {
@@ -188,8 +263,15 @@ impl Job {
             code,
             signal,
             core_dumped: false,
+            core_file: None,
             oom_kills: Some(0),
         }))
+    }
+
+    /// Puts a baseline beside the log.
+    pub fn baseline(&self, baseline: &Baseline) {
+        let json = serde_json::to_vec(baseline).expect("JSON");
+        fs::write(self.folder.path().join(BASELINE), json).expect("the folder can be written");
     }
 
     /// Ends the log with what the state table says of it.

@@ -206,9 +206,9 @@ fn of_the_job() -> impl Strategy<Value = EventKind> {
             }),
         (text(), text(), any::<Option<u32>>())
             .prop_map(|(rung, why, group)| EventKind::LadderRung(LadderRung { rung, why, group })),
-        (any::<(Option<i32>, Option<i32>, bool)>(), any::<Option<u64>>()).prop_map(
-            |((code, signal, core_dumped), oom_kills)| {
-                EventKind::CommandExited(CommandExited { code, signal, core_dumped, oom_kills })
+        (any::<(Option<i32>, Option<i32>, bool, Option<u64>)>(), proptest::option::of(text())).prop_map(
+            |((code, signal, core_dumped, oom_kills), core_file)| {
+                EventKind::CommandExited(CommandExited { code, signal, core_dumped, core_file, oom_kills })
             }
         ),
         any::<u64>().prop_map(|records| EventKind::RecordsUnfinished(RecordsUnfinished { records })),

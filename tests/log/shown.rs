@@ -1,6 +1,8 @@
 //! What people see, and what stands in the files.
 
-use crate::job::{COMMAND, Job, build_start, described, finish, header, message, returned, rtx, start, step};
+use crate::job::{
+    COMMAND, Job, build_start, described, finish, gpu_host, header, host, message, returned, rtx, start, step,
+};
 use crate::lines::{encoded, events};
 use crate::names::{HOSTILE, cases, text};
 use proptest::collection::vec;
@@ -43,6 +45,7 @@ pub fn cancelled() -> Job {
     job.at(12_250).tell(message(Severity::Error, said)).tell(returned(false));
     job.at(12_400).exit(Some(1), None);
     job.at(12_410).end(1);
+    job.baseline(&host(None));
     job
 }
 
@@ -314,6 +317,35 @@ fn the_summary_names_what_built() {
     assert!(notes.iter().any(|note| note.contains("not proven on the real library")), "{notes:?}");
 }
 
+#[test]
+fn the_summary_names_the_gpu_the_target_or_the_reason() {
+    let sku = |job: &mut Job| {
+        let bundle = job.bundle();
+        let mut text = Vec::new();
+        show(&bundle, &mut text, Style::default()).expect("memory can be written");
+        let row = String::from_utf8(text).expect("text");
+        let row = row.lines().find(|line| line.starts_with("  gpu ")).expect("a row of the GPU").to_owned();
+        (bundle.summary.gpu_sku.ok_or_else(|| bundle.evidence.nulls["gpuSku"].clone()), row)
+    };
+    let mut job = cancelled();
+    let (name, row) = sku(&mut job);
+    assert_eq!(name.unwrap(), "none (target SM89)");
+    assert_eq!(row, "  gpu       none: NVML cannot be loaded");
+    job.baseline(&gpu_host(&["NVIDIA L4", "NVIDIA L4"]));
+    let (name, row) = sku(&mut job);
+    assert_eq!(name.unwrap(), "NVIDIA L4");
+    assert_eq!(row, "  gpu       NVIDIA L4, NVIDIA L4; driver 575.57, CUDA up to 12.9");
+    job.baseline(&gpu_host(&["NVIDIA L4", "NVIDIA T4"]));
+    assert!(sku(&mut job).0.unwrap_err().contains("several kinds: NVIDIA L4, NVIDIA T4"));
+    let mut unknown = host(None);
+    unknown.gpu.usable = None;
+    job.baseline(&unknown);
+    assert_eq!(sku(&mut job).0.unwrap_err(), "NVML cannot be loaded", "a target does not tell the GPU");
+    let mut without_target = failed();
+    without_target.baseline(&host(None));
+    assert!(sku(&mut without_target).0.unwrap_err().ends_with("the builder named no target"));
+}
+
 /// A job in which every text is somebody else's.
 pub fn hostile_job(texts: &[String]) -> Job {
     let text = |place: usize| texts[place % texts.len()].as_str();
@@ -342,6 +374,7 @@ pub fn hostile_job(texts: &[String]) -> Job {
     job.request(CancelSource::Api, text(6)).rung(text(7), text(8));
     job.at(9_000).exit(None, Some(11)).lose(1);
     job.end(125);
+    job.baseline(&host(Some(text(9))));
     job
 }
 

@@ -350,6 +350,7 @@ impl Scenario {
             code: how.ok(),
             signal: how.err(),
             core_dumped: false,
+            core_file: None,
             oom_kills: Some(u64::from(self.oom)),
         };
         events.push(Event { at: at(exited), kind: EventKind::CommandExited(exit) });

@@ -4,6 +4,7 @@ use super::channel::{Channel, Orders, Report, Word};
 use super::takeover::{self, Orphaned};
 use crate::clock::Mono;
 use crate::event::CommandExited;
+use crate::supervise::core_dump;
 use crate::supervise::family::Family;
 use crate::supervise::group::Group;
 use crate::supervise::kin::Kin;
@@ -183,6 +184,7 @@ impl Guard {
     fn command_ended(&mut self, mut exited: CommandExited) {
         let at = Mono::now();
         exited.oom_kills = self.oom.kills();
+        exited.core_file = core_dump::of(self.family.group().id(), &self.orders.argv[0], &exited);
         let _ = self.line.channel.send(&Report::Exited(at.0, exited.clone()));
         self.exit = Some((at, exited));
     }

@@ -62,7 +62,7 @@ impl Keeper {
     ///
     /// # Errors
     /// When the keeper is gone, or the command cannot be started.
-    pub fn order(&mut self, orders: &Orders, streams: [OwnedFd; 3], log: BorrowedFd<'_>) -> io::Result<u32> {
+    pub fn order(&mut self, orders: &Orders, streams: &[OwnedFd; 3], log: BorrowedFd<'_>) -> io::Result<u32> {
         let mut descriptors: Vec<BorrowedFd<'_>> = streams.iter().map(AsFd::as_fd).collect();
         descriptors.push(log);
         self.channel.hand_over(&descriptors)?;

@@ -132,7 +132,9 @@ impl Takeover {
             let sent = self.guard.family.strike(rung, Members::All);
             let words: Vec<String> = left.iter().map(Process::in_words).collect();
             self.put_sent(rung, format!("{RUNNER_LOST}; leftover processes: {}", words.join(", ")), sent);
-            left.iter().for_each(|process| self.put_leftover(process));
+            for process in &left {
+                self.put_leftover(process);
+            }
             self.wait_for_none(rung, limit);
         }
     }

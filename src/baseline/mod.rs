@@ -1,0 +1,268 @@
+//! What stood around a build when it began: machine, container, limits, GPUs, CI job, environment, `TensorRT` files.
+//!
+//! It is read beside the command's start and holds nothing up: what cannot be read is recorded as such with its reason,
+//! and a driver that does not answer costs the job no time.
+
+mod cgroup;
+mod ci;
+mod environment;
+mod gpu;
+mod libraries;
+mod machine;
+mod model;
+mod visible;
+
+pub use model::*;
+
+use crate::clock::Mono;
+use crate::event::{JobStarted, plain};
+use crate::fsio::{FsError, write_all_atomic};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The file's name in a bundle.
+pub const BASELINE: &str = "baseline.json";
+
+/// How long the rest waits for the GPU before it is written without it.
+const GPU_PATIENCE: Duration = Duration::from_millis(100);
+/// How long the end of a job waits for a driver that has not answered yet.
+const END_PATIENCE: Duration = Duration::from_millis(300);
+/// More than any baseline has; a longer file is not read.
+const LONGEST: u64 = 8 << 20;
+
+/// Reasons for what is missing, by the field's path.
+#[derive(Debug, Default)]
+struct Nulls(BTreeMap<String, String>);
+
+impl Nulls {
+    fn put(&mut self, field: &str, why: impl Display) {
+        self.0.insert(field.to_owned(), why.to_string());
+    }
+
+    /// The value, or the reason on record.
+    fn keep<T>(&mut self, field: &str, read: Result<T, impl Display>) -> Option<T> {
+        read.map_err(|why| self.put(field, why)).ok()
+    }
+}
+
+/// A recording that goes on beside the job.
+#[derive(Debug)]
+pub struct Recording {
+    written: Receiver<Result<(), FsError>>,
+    file: Arc<File>,
+}
+
+/// The file, until it is closed.
+#[derive(Debug)]
+struct File {
+    bundle: PathBuf,
+    closed: Mutex<bool>,
+}
+
+/// Begins to record the baseline of a job.
+///
+/// # Errors
+/// When the machine has no thread left.
+pub fn begin(bundle: &Path, header: &JobStarted) -> io::Result<Recording> {
+    let file = Arc::new(File { bundle: bundle.to_owned(), closed: Mutex::new(false) });
+    let (tell_gpu, gpu) = mpsc::channel();
+    thread("stuckproof-gpu", move || drop(tell_gpu.send(gpu::read())))?;
+    let (tell, written) = mpsc::channel();
+    let (header, own) = (header.clone(), Arc::clone(&file));
+    thread("stuckproof-baseline", move || record(&header, &own, &gpu, &tell))?;
+    Ok(Recording { written, file })
+}
+
+fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
+}
+
+/// Writes the baseline as soon as everything is known, or without the GPU and again with it.
+fn record(
+    header: &JobStarted,
+    file: &File,
+    gpu: &Receiver<(Gpu, Nulls)>,
+    tell: &Sender<Result<(), FsError>>,
+) {
+    let (mut baseline, nulls) = gather(header);
+    let unanswered = || {
+        let mut nulls = Nulls::default();
+        nulls.put("gpu", "the driver had not answered before the job ended");
+        (Gpu::default(), nulls)
+    };
+    let early = gpu.recv_timeout(GPU_PATIENCE).ok();
+    let late = early.is_none();
+    let mut written = file.write(header, &mut baseline, &nulls, early.unwrap_or_else(unanswered));
+    if late && let Ok(found) = gpu.recv() {
+        written = file.write(header, &mut baseline, &nulls, found);
+    }
+    // Nobody listens any more where the job has ended before.
+    let _ = tell.send(written);
+}
+
+fn gather(header: &JobStarted) -> (Baseline, Nulls) {
+    let mut nulls = Nulls::default();
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let tensorrt_files = libraries::find(&header.argv, &variable);
+    if tensorrt_files.is_empty() {
+        nulls.put(
+            "tensorrtFiles",
+            "none lies on LD_LIBRARY_PATH, in the usual folders or in the command's Python",
+        );
+    }
+    let ci = header.ci_host.as_deref().map(|host| ci::read(host, &variable, &mut nulls));
+    if ci.is_none() {
+        nulls.put("ci", "no CI host was recognised");
+    }
+    let baseline = Baseline {
+        format: 1,
+        job: header.job.clone(),
+        at: String::new(),
+        t_ns: 0,
+        machine: machine::read(&mut nulls),
+        container: machine::container(&mut nulls),
+        limits: cgroup::read(&mut nulls),
+        gpu: Gpu::default(),
+        ci,
+        environment: environment::read(),
+        tensorrt_files,
+        nulls: BTreeMap::new(),
+    };
+    (baseline, nulls)
+}
+
+impl File {
+    fn write(
+        &self,
+        header: &JobStarted,
+        baseline: &mut Baseline,
+        nulls: &Nulls,
+        (gpu, gpu_nulls): (Gpu, Nulls),
+    ) -> Result<(), FsError> {
+        let now = Mono::now();
+        (baseline.at, baseline.t_ns) = (header.anchor().rfc3339(now), now.0);
+        baseline.gpu = gpu;
+        baseline.nulls = nulls.0.clone();
+        baseline.nulls.extend(gpu_nulls.0);
+        let json = serde_json::to_vec_pretty(&baseline).expect("plain data serialises");
+        let mut json = plain(json);
+        json.push(b'\n');
+        let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        if *closed { Ok(()) } else { write_all_atomic(&self.bundle, &[(BASELINE, &json)]) }
+    }
+}
+
+impl Recording {
+    /// The job has ended: waits a moment for what is missing. Nothing is written to the bundle after this.
+    ///
+    /// # Errors
+    /// When the bundle could not be written.
+    pub fn finish(self) -> Result<(), FsError> {
+        let written = self.written.recv_timeout(END_PATIENCE);
+        *self.file.closed.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        // A recording that is not over has written what it had, or nothing: a reader of the bundle is told so.
+        written.unwrap_or(Ok(()))
+    }
+}
+
+/// The reason where a bundle has no baseline.
+#[must_use]
+pub fn missing() -> String {
+    "the job's surroundings are not recorded: there is no baseline.json".to_owned()
+}
+
+/// Reads the baseline in a bundle; the error is the reason for there being none.
+pub fn load(bundle: &Path) -> Result<Baseline, String> {
+    let file = match std::fs::File::open(bundle.join(BASELINE)) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            return Err(missing());
+        }
+        Err(e) => return Err(format!("baseline.json cannot be opened: {e}")),
+    };
+    let mut json = Vec::new();
+    let read = file.take(LONGEST).read_to_end(&mut json);
+    read.map_err(|e| format!("baseline.json cannot be read: {e}"))?;
+    serde_json::from_slice(&json).map_err(|e| format!("baseline.json is not what was written: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> JobStarted {
+        JobStarted {
+            format: 1,
+            job: "j".to_owned(),
+            stuckproof: String::new(),
+            argv: vec!["true".to_owned()],
+            cwd: String::new(),
+            host: String::new(),
+            runner_pid: 1,
+            ci_host: None,
+            anchor_mono_ns: 0,
+            anchor_wall_ns: 0,
+            grace_ms: None,
+            kill_after_ms: 0,
+            deadline_ms: None,
+            environment_changes: Vec::new(),
+            wire: String::new(),
+            streams: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_driver_that_does_not_answer_leaves_a_baseline_that_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = File { bundle: folder.path().to_owned(), closed: Mutex::new(false) };
+        let (tell_gpu, gpu) = mpsc::channel();
+        let (tell, written) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let file = &file;
+            scope.spawn(move || record(&header(), file, &gpu, &tell));
+            let start = std::time::Instant::now();
+            while !folder.path().join(BASELINE).exists() {
+                assert!(start.elapsed() < Duration::from_secs(30), "nothing was written");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let early = load(folder.path()).unwrap();
+            assert_eq!(early.gpu.usable, None);
+            assert!(early.nulls["gpu"].contains("not answered"), "{:?}", early.nulls);
+            let found = Gpu { usable: Some(true), ..Gpu::default() };
+            tell_gpu.send((found, Nulls::default())).unwrap();
+            written.recv().unwrap().unwrap();
+        });
+        let late = load(folder.path()).unwrap();
+        assert_eq!(late.gpu.usable, Some(true));
+        assert!(!late.nulls.contains_key("gpu"));
+    }
+
+    #[test]
+    fn nothing_is_written_after_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = File { bundle: folder.path().to_owned(), closed: Mutex::new(true) };
+        let (mut baseline, nulls) = gather(&header());
+        file.write(&header(), &mut baseline, &nulls, (Gpu::default(), Nulls::default())).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_bundle_that_cannot_be_written_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = begin(&folder.path().join("missing"), &header()).unwrap();
+        assert!(recording.finish().is_err());
+    }
+
+    #[test]
+    fn a_baseline_that_cannot_be_used_gives_its_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(load(folder.path()).unwrap_err().contains("there is no baseline.json"));
+        std::fs::write(folder.path().join(BASELINE), "{}").unwrap();
+        assert!(load(folder.path()).unwrap_err().contains("not what was written"));
+    }
+}
