@@ -470,7 +470,8 @@ pub struct LadderRung {
     pub rung: String,
     /// Why this rung now: `requested`, `grace over`, `no builder observed`, `SIGTERM ignored`, `kill requested`,
     /// `leftover processes`, the last with the names and numbers of the processes behind a colon. A signal that could
-    /// not be sent says so behind a semicolon.
+    /// not be sent says so behind a semicolon. `the keeper was lost` stands for the kill that follows from that; what the
+    /// keeper did for a runner that was killed begins with `the runner was lost`.
     pub why: String,
     /// The process group that was signalled, or null for the cooperative rung.
     pub group: Option<u32>,

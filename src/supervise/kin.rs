@@ -94,7 +94,8 @@ impl Process {
         }
         let sent = match handle {
             Ok(handle) => rustix::process::pidfd_send_signal(&handle, signal),
-            Err(Errno::NOSYS) => rustix::process::kill_process(pid, signal),
+            // An old kernel, or a container that knows no such call.
+            Err(Errno::NOSYS | Errno::PERM) => rustix::process::kill_process(pid, signal),
             Err(e) => Err(e),
         };
         match sent {

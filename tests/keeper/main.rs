@@ -2,6 +2,7 @@
 //! commands only: no `TensorRT` anywhere.
 
 mod crash;
+mod durability;
 mod job_control;
 mod keeper_lost;
 mod leftovers;

@@ -87,6 +87,8 @@ pub(super) struct Guard {
     pub(super) exit: Option<(Mono, CommandExited)>,
     /// The log, whose lock it shares with the runner: as long as it is held, nobody else finishes the bundle.
     pub(super) log: Option<OwnedFd>,
+    /// When the command was started.
+    pub(super) started: Mono,
     command: Pid,
     oom: OomWatch,
     may_reap: bool,
@@ -110,13 +112,14 @@ impl Guard {
                 return None;
             }
         };
+        let started = Mono::now();
         let group = Group::led_by(command);
         let session = orders.seat.session_of(group.id());
         let family = Family::new(Kin::of(std::process::id()), group, session);
         let _ = line.channel.send(&Report::Started(group.id()));
         let log = descriptors.next();
         let (exit, may_reap, alone) = (None, false, false);
-        Some(Self { line, orders, family, exit, log, command, oom, may_reap, alone })
+        Some(Self { line, orders, family, exit, log, started, command, oom, may_reap, alone })
     }
 
     fn watch(&mut self) -> End {

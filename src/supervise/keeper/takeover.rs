@@ -47,15 +47,17 @@ pub struct Orphaned {
 /// Stops the build, ends what is left, and tells what was seen.
 pub(super) fn take_over(guard: Guard) -> Orphaned {
     let bundle = PathBuf::from(&guard.orders.bundle);
-    let logged = Logged::read(&bundle);
     let mut takeover = Takeover { guard, events: Vec::new(), named: BTreeSet::new() };
+    // First of all: the log may be long.
+    takeover.stop();
+    let logged = Logged::read(&bundle);
+    if !logged.started {
+        let pid = takeover.guard.family.group().id();
+        let kind = EventKind::CommandStarted(CommandStarted { pid });
+        takeover.events.push(Event { at: takeover.guard.started, kind });
+    }
     // After the end is on record, all that is left are daemons that may stay.
     if !logged.ended {
-        if !logged.started {
-            let pid = takeover.guard.family.group().id();
-            takeover.record(EventKind::CommandStarted(CommandStarted { pid }));
-        }
-        takeover.stop();
         takeover.end_rest();
         cut_output(&bundle, takeover.guard.orders.output_cap);
     }
