@@ -60,6 +60,15 @@ impl Bundle {
         bundle
     }
 
+    /// Whether somebody has finished the bundle: the log and the evidence have their end, and the wire is gone unless
+    /// something was lost.
+    pub fn is_finished(path: &Path) -> bool {
+        let evidence = std::fs::read(path.join("evidence.json")).unwrap_or_default();
+        let evidence: Value = serde_json::from_slice(&evidence).unwrap_or_default();
+        let ended = !Self::lines_so_far(path, &["\"event\":\"jobEnded\""]).is_empty();
+        evidence["finished"] == true && ended && (evidence["lost"] != serde_json::json!([]) || !path.join("wire").exists())
+    }
+
     /// The whole lines that the log of a running job has by now and that hold all of these texts. Only they are parsed:
     /// a test that waits must not take the builder's core.
     pub fn lines_so_far(path: &Path, texts: &[&str]) -> Vec<Value> {
