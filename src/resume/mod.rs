@@ -91,6 +91,8 @@ pub fn finish_abandoned(bundle: &Path) -> Result<Evidence, ResumeError> {
         let wire = gather::folder(bundle, job);
         let processes = living::of_job(job, read.evidence.command.pid, wire.as_deref());
         if !processes.is_empty() {
+            // Where somebody takes care of it, that is the better answer.
+            drop(Log::open(bundle)?);
             return Err(ResumeError::Lives { path: bundle.to_owned(), processes });
         }
     }
