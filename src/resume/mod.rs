@@ -92,7 +92,9 @@ pub fn finish_abandoned(bundle: &Path) -> Result<Evidence, ResumeError> {
         let processes = living::of_job(job, read.evidence.command.pid, wire.as_deref());
         if !processes.is_empty() {
             // Where somebody takes care of it, that is the better answer.
-            drop(Log::open(bundle)?);
+            if log::is_held(bundle) {
+                return Err(ResumeError::Busy(bundle.to_owned()));
+            }
             return Err(ResumeError::Lives { path: bundle.to_owned(), processes });
         }
     }
