@@ -1,6 +1,7 @@
 //! A finished bundle, read as a stranger would: plain JSON, none of stuckproof's own types.
 
 use super::{environment, repository};
+use quick_junit::TestCaseStatus;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -51,6 +52,7 @@ impl Bundle {
         };
         check_chain(&log, &bundle.events);
         bundle.check_baseline(&json("baseline.json"));
+        bundle.check_report();
         bundle.check_end();
         bundle.check_summary();
         bundle.check_counts();
@@ -118,6 +120,17 @@ impl Bundle {
             let told = (1..=path.len()).any(|part| reasons.contains_key(&path[..part].join(".")));
             assert!(told, "{} is null without a reason", path.join("."));
         });
+    }
+
+    /// It has a case for the job, for each build and for each criterion, and fails unless the job succeeded.
+    fn check_report(&self) {
+        let xml = std::fs::read_to_string(self.path.join("junit.xml")).expect("the bundle has a report");
+        let report = quick_junit::Report::deserialize_from_str(&xml).expect("the report is JUnit");
+        let cases: Vec<_> = report.test_suites.iter().flat_map(|suite| &suite.test_cases).collect();
+        let builds = self.builds().len();
+        assert_eq!(cases.len(), if builds == 0 { 9 } else { 1 + 9 * builds });
+        let passed = matches!(cases[0].status, TestCaseStatus::Success { .. });
+        assert_eq!(passed, self.evidence["state"] == "succeeded", "{:?}", cases[0]);
     }
 
     fn check_end(&self) {
