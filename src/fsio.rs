@@ -105,7 +105,7 @@ pub fn create_append_only(path: &Path) -> Result<File, FsError> {
 /// The file whose room on the disk is for the end of a record.
 const RESERVE: &str = "reserve.bin";
 /// Its bytes: enough for the end of most logs and what follows from them.
-const RESERVED: u64 = 1 << 20;
+const RESERVED: u64 = 256 << 10;
 
 /// Takes room on the disk of a folder, for what must be written even when the disk is full by then.
 pub fn reserve(folder: &Path) -> Result<(), FsError> {
@@ -231,6 +231,17 @@ mod tests {
         let path = folder.path().join("stdout.log");
         create_append_only(&path).unwrap();
         assert!(create_append_only(&path).is_err());
+    }
+
+    #[test]
+    fn room_is_reserved_once_and_given_back() {
+        let folder = tempfile::tempdir().unwrap();
+        reserve(folder.path()).unwrap();
+        let blocks = std::fs::metadata(folder.path().join(RESERVE)).unwrap().blocks();
+        assert!(blocks * 512 >= RESERVED, "{blocks} blocks");
+        release(folder.path()).unwrap();
+        release(folder.path()).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -91,6 +91,10 @@ pub fn finish_abandoned(bundle: &Path) -> Result<Evidence, ResumeError> {
         let wire = gather::folder(bundle, job);
         let processes = living::of_job(job, read.evidence.command.pid, wire.as_deref());
         if !processes.is_empty() {
+            // Where somebody takes care of it, that is the better answer.
+            if log::is_held(bundle) {
+                return Err(ResumeError::Busy(bundle.to_owned()));
+            }
             return Err(ResumeError::Lives { path: bundle.to_owned(), processes });
         }
     }

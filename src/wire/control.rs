@@ -210,3 +210,22 @@ impl Control {
             .map_err(|source| WireError::Write { path: self.path.clone(), source })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_log_is_told_unless_a_loss_stands_already() {
+        let dir = tempfile::tempdir().unwrap();
+        let page = Control::create(dir.path(), Anchor::now()).unwrap();
+        assert_eq!(page.losses().unwrap().in_words(), None);
+        page.log_lost(28).unwrap();
+        page.log_lost(5).unwrap();
+        let said = Control::open(dir.path()).unwrap().losses().unwrap().in_words().unwrap();
+        assert!(said.starts_with("the event log could not be written to its end: No space left"), "{said}");
+        page.write(&2_u64.to_le_bytes(), control::LOST + 16).unwrap();
+        page.log_lost(28).unwrap();
+        assert!(page.losses().unwrap().what.contains("segment"), "the builders' loss stays");
+    }
+}

@@ -66,7 +66,9 @@ impl Bundle {
         let evidence = std::fs::read(path.join("evidence.json")).unwrap_or_default();
         let evidence: Value = serde_json::from_slice(&evidence).unwrap_or_default();
         let ended = !Self::lines_so_far(path, &["\"event\":\"jobEnded\""]).is_empty();
-        evidence["finished"] == true && ended && (evidence["lost"] != serde_json::json!([]) || !path.join("wire").exists())
+        evidence["finished"] == true
+            && ended
+            && (evidence["lost"] != serde_json::json!([]) || !path.join("wire").exists())
     }
 
     /// The whole lines that the log of a running job has by now and that hold all of these texts. Only they are parsed:

@@ -29,7 +29,7 @@ fn assert_gone(kind: &str, way: Way) {
     let output = crate::common::text(place.bundle().join("stdout.log"));
     let wrapped = ["sh", "-c", &script.replace("{}", &output)].map(str::to_owned);
     let scene = Scene::start(place, &LADDER, &wrapped);
-    wait_within(Duration::from_secs(60), "the child is ready", || {
+    wait_within(Duration::from_mins(1), "the child is ready", || {
         fs::read_to_string(&output).is_ok_and(|text| text.contains("ready"))
     });
     let cast = scene.cast();
