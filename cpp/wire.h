@@ -47,6 +47,7 @@ struct Control {
 };
 static_assert(sizeof(Control) <= kPage);
 
+// 5 is the runner's own: the log could not be written.
 enum class LossPlace : std::uint64_t { none = 0, open = 1, allocate = 2, map = 3, too_many_segments = 4 };
 
 struct SegmentHeader {

@@ -3,7 +3,8 @@
 //! A name is published by `rename` after its bytes are on disk, and the folder is synced after it, so that a reader
 //! (or a machine that comes up again) sees the old file or the new one and never a part.
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::process::Resource;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -99,6 +100,35 @@ fn sync_folder(folder: &Path) -> Result<(), FsError> {
 pub fn create_append_only(path: &Path) -> Result<File, FsError> {
     let options = &mut OpenOptions::new();
     options.append(true).create_new(true).mode(0o644).open(path).map_err(|e| FsError::new("create", path, e))
+}
+
+/// The file whose room on the disk is for the end of a record.
+const RESERVE: &str = "reserve.bin";
+/// Its bytes: enough for the end of most logs and what follows from them.
+const RESERVED: u64 = 256 << 10;
+
+/// Takes room on the disk of a folder, for what must be written even when the disk is full by then.
+pub fn reserve(folder: &Path) -> Result<(), FsError> {
+    // Beyond the limit on a file's size the system would end this process.
+    if rustix::process::getrlimit(Resource::Fsize).current.is_some_and(|limit| limit < RESERVED) {
+        return Ok(());
+    }
+    let path = folder.join(RESERVE);
+    let file = create_append_only(&path)?;
+    match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, RESERVED) {
+        // Some file systems cannot promise room. There a full disk keeps the record's end until somebody makes room.
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
+        reserved => reserved.map_err(|e| FsError::new("reserve room with", &path, e.into())),
+    }
+}
+
+/// Gives the room back, if it is still taken.
+pub fn release(folder: &Path) -> Result<(), FsError> {
+    let path = folder.join(RESERVE);
+    match std::fs::remove_file(&path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(FsError::new("remove", &path, e)),
+        _ => Ok(()),
+    }
 }
 
 /// Makes a folder that only this user can enter, or checks that the one there is such a folder: a real folder (no
@@ -201,6 +231,17 @@ mod tests {
         let path = folder.path().join("stdout.log");
         create_append_only(&path).unwrap();
         assert!(create_append_only(&path).is_err());
+    }
+
+    #[test]
+    fn room_is_reserved_once_and_given_back() {
+        let folder = tempfile::tempdir().unwrap();
+        reserve(folder.path()).unwrap();
+        let blocks = std::fs::metadata(folder.path().join(RESERVE)).unwrap().blocks();
+        assert!(blocks * 512 >= RESERVED, "{blocks} blocks");
+        release(folder.path()).unwrap();
+        release(folder.path()).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 /// How the reason of a rung begins that was climbed in the place of a runner that died.
 pub const RUNNER_LOST: &str = "the runner was lost";
 
+/// The cause of a job that fails because a part of its record is missing.
+pub const EVIDENCE_LOST: &str = "evidence_lost";
+
 /// What became of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
@@ -174,7 +177,7 @@ impl Judge {
             self.builds.iter().map(|(&number, build)| self.build(number, build)).collect();
         let decisive = builds.iter().max_by_key(|build| (badness(build.state), build.build));
         let (state, cause) = match decisive {
-            _ if self.lost => (State::Failed, Some("evidence_lost".to_owned())),
+            _ if self.lost => (State::Failed, Some(EVIDENCE_LOST.to_owned())),
             None => self.without_build(),
             Some(worst) if worst.state == State::Succeeded => self.after_success(),
             Some(worst) => (worst.state, worst.cause.clone()),

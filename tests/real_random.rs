@@ -4,28 +4,13 @@
 mod common;
 
 use common::bundle::Bundle;
+use common::chance::{Chance, setting};
 use common::job::{Ended, Job, Place, start, stuckproof};
 use common::tree::Tree;
 use common::{NO_SIGNALS, model, script};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use std::time::Duration;
-
-/// Chance from a seed (splitmix64), so that a failure can be repeated.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
-
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
-}
 
 /// Asks in one of four ways. The job may be gone already.
 fn ask(job: &Job, way: u64) {

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 /// Beginnings of the names that are kept.
-const KEPT: [&str; 16] = [
+const KEPT: [&str; 15] = [
     "CUDA",
     "CUDNN_",
     "CUBLAS",
     "NVIDIA_",
-    "NV_",
     "NCCL_",
     "TENSORRT",
     "TRT",

@@ -29,7 +29,7 @@ use std::time::Duration;
 pub const BASELINE: &str = "baseline.json";
 
 /// How long the rest waits for the GPU before it is written without it.
-const GPU_PATIENCE: Duration = Duration::from_millis(100);
+const GPU_PATIENCE: Duration = Duration::from_millis(200);
 /// How long the end of a job waits for a driver that has not answered yet.
 const END_PATIENCE: Duration = Duration::from_millis(300);
 /// More than any baseline has; a longer file is not read.

@@ -1,8 +1,9 @@
 //! `stuckproof run`.
 
 use super::{duration, fail, refuse, say, size};
-use crate::supervise::{self, Grace, Job, Plan};
-use crate::{baseline, evidence};
+use crate::resume::{self, Known};
+use crate::supervise::{self, Finished, Grace, Job, Plan, Unlogged};
+use crate::{baseline, evidence, exit, fsio};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -87,14 +88,27 @@ pub(super) fn main(options: Options) -> ExitCode {
         Err(e) => return fail(&format!("cannot start a thread: {e}; the machine is short of processes")),
     };
     let mut finished = job.run();
+    // From here on even a full disk has room.
+    if let Err(e) = fsio::release(finished.bundle()) {
+        finished.fail(e.to_string());
+    }
     if let Err(e) = baseline.finish() {
         finished.fail(e.to_string());
     }
-    let written = evidence::write(finished.bundle()).map_err(|e| e.to_string());
-    if let Err(e) = written.and_then(|_| finished.remove_wire().map_err(|e| e.to_string())) {
+    if let Err(e) = write(&mut finished).and_then(|()| finished.remove_wire().map_err(|e| e.to_string())) {
         finished.fail(e);
     }
     ExitCode::from(finished.leave())
+}
+
+/// Writes the evidence. A log that could not be written to its end is finished like one whose runner was lost, now that
+/// there is the room that was reserved.
+fn write(finished: &mut Finished) -> Result<(), String> {
+    let Some(Unlogged { exited, events }) = finished.give_up_log() else {
+        return evidence::write(finished.bundle()).map(drop).map_err(|e| e.to_string());
+    };
+    let known = Known { exited, events, reason: "the log could not be written", exit_code: exit::OWN_FAULT };
+    resume::finish(finished.bundle(), &known).map(drop).map_err(|e| e.to_string())
 }
 
 /// The job around this process, if there is one and its runner lives.

@@ -109,6 +109,12 @@ impl LogWriter {
         &self.file
     }
 
+    /// Whether an earlier write failed.
+    #[must_use]
+    pub fn is_given_up(&self) -> bool {
+        self.given_up
+    }
+
     /// Appends an event.
     pub fn append(&mut self, event: &Event) -> Result<(), LogError> {
         self.usable()?;

@@ -16,6 +16,10 @@ use crate::verdict::{BuildVerdict, Judge, Verdict};
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// The note on a state that the record does not bear out.
+pub(super) const FOREIGN_STATE: &str =
+    "The state on record does not follow from the events; do not rely on it.";
+
 /// What one pass over the log gathers.
 struct Gathered {
     header: JobStarted,
@@ -355,7 +359,7 @@ impl Gathered {
         if let Some(end) = &self.ended
             && (end.state, &end.cause) != (verdict.state, &verdict.cause)
         {
-            notes.push("The state on record does not follow from the events; do not rely on it.".to_owned());
+            notes.push(FOREIGN_STATE.to_owned());
         }
         if evidence.finished {
             notes.extend(self.unobserved(evidence));

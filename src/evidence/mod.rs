@@ -1,11 +1,12 @@
 //! The evidence of a job: what follows from its log, and the files that hold it.
 //!
-//! `events.jsonl` is the source of truth. `evidence.json`, `phases.json` and `summary.json` are derived from it and can
-//! be derived again; nothing in them comes from anywhere else, but for the GPU's name, which stands in `baseline.json`.
+//! `events.jsonl` is the source of truth. `evidence.json`, `phases.json`, `summary.json` and `junit.xml` are derived from
+//! it and can be derived again; nothing in them comes from anywhere else, but for the GPU's name, which stands in `baseline.json`.
 
 mod config;
 mod derive;
 mod gpu;
+mod junit;
 mod model;
 mod phases;
 mod schema;
@@ -34,6 +35,9 @@ pub const PHASES: &str = "phases.json";
 pub const EVIDENCE: &str = "evidence.json";
 /// The summary's name in a bundle.
 pub const SUMMARY: &str = "summary.json";
+
+/// The test report's name in a bundle.
+pub const JUNIT: &str = "junit.xml";
 
 /// Why evidence cannot be read or written.
 #[derive(Debug, Error)]
@@ -84,14 +88,19 @@ pub struct Bundle {
     pub faults: Vec<LogFault>,
 }
 
-/// Writes a truthful `evidence.json` and `summary.json` for a job that has just begun, so that a kill leaves those
-/// and not nothing.
+/// Writes a truthful `evidence.json`, `summary.json` and `junit.xml` for a job that has just begun, so that a kill leaves
+/// those and not nothing. The report fails until the end is known.
 pub fn provisional(bundle: &Path, header: &JobStarted) -> Result<(), FsError> {
     let (evidence, summary) = derive::provisional(header);
-    write_all_atomic(bundle, &[(EVIDENCE, &pretty(&evidence)), (SUMMARY, &pretty(&summary))])
+    let phases = Phases { format: 1, finished: false, builds: Vec::new() };
+    let missing = crate::baseline::missing();
+    let source = junit::Source { evidence: &evidence, phases: &phases, baseline: Err(&missing), bundle };
+    let (junit, evidence) = (junit::report(&source), pretty(&evidence));
+    write_all_atomic(bundle, &[(EVIDENCE, &evidence), (SUMMARY, &pretty(&summary)), (JUNIT, &junit)])
 }
 
-/// Derives the evidence from the bundle's log and writes `phases.json`, `evidence.json` and `summary.json`.
+/// Derives the evidence from the bundle's log and writes `phases.json`, `evidence.json`, `summary.json` and
+/// `junit.xml`.
 ///
 /// A file that holds this already is left alone. A log that ends early makes evidence that is not finished; one that was
 /// changed is an error.
@@ -102,7 +111,14 @@ pub fn write(bundle: &Path) -> Result<Evidence, EvidenceError> {
     }
     let (phases, evidence, summary) =
         (compact(&derived.phases), pretty(&derived.evidence), pretty(&derived.summary));
-    let files = [(PHASES, &*phases), (EVIDENCE, &*evidence), (SUMMARY, &*summary)];
+    let source = junit::Source {
+        evidence: &derived.evidence,
+        phases: &derived.phases,
+        baseline: derived.baseline.as_ref(),
+        bundle,
+    };
+    let junit = junit::report(&source);
+    let files = [(PHASES, &*phases), (EVIDENCE, &*evidence), (SUMMARY, &*summary), (JUNIT, &*junit)];
     let differs =
         |(name, bytes): &(&str, &[u8])| !std::fs::read(bundle.join(name)).is_ok_and(|old| old == *bytes);
     write_all_atomic(bundle, &files.into_iter().filter(differs).collect::<Vec<_>>())?;

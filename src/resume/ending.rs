@@ -60,6 +60,7 @@ impl Ending {
     /// What is not on record yet and comes from no builder, in the order of time.
     fn news(&self, known: &Known, page: &Page) -> Vec<Event> {
         let mut news = known.events.clone();
+        news.retain(|event| !self.seen.own.contains(event));
         let exited = known.exited.clone().filter(|_| self.seen.exited.is_none());
         news.extend(exited.map(|(at, exited)| Event { at, kind: EventKind::CommandExited(exited) }));
         let asked = self.seen.accepted.is_some() || news.iter().any(is_accepted_request);

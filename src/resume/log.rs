@@ -155,6 +155,12 @@ fn open_file(path: &Path) -> Result<File, ResumeError> {
     }
 }
 
+/// Whether somebody writes the log at this moment.
+pub(super) fn is_held(bundle: &Path) -> bool {
+    let held = |file: File| matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+    File::open(bundle.join(EVENTS)).is_ok_and(held)
+}
+
 /// Takes the log's lock, which its writer holds while it lives.
 fn lock(file: &File, bundle: &Path) -> Result<(), ResumeError> {
     let until = Instant::now() + LET_GO;

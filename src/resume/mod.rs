@@ -17,7 +17,7 @@ use crate::clock::Mono;
 use crate::event::{CommandExited, Event, EvidenceLost, LogError};
 use crate::evidence::{self, Evidence, EvidenceError};
 use crate::exit;
-use crate::fsio::FsError;
+use crate::fsio::{self, FsError};
 use ending::Ending;
 use gather::Remains;
 use log::Log;
@@ -32,7 +32,7 @@ pub struct Known<'a> {
     /// How and when the command ended, if the caller saw it; also where the log may have it already, since a log's last
     /// line alone makes no success.
     pub exited: Option<(Mono, CommandExited)>,
-    /// What the caller did or found itself: rungs of the ladder, leftovers, pauses.
+    /// What the caller did or found itself: rungs of the ladder, leftovers, pauses. What the log tells already is left out.
     pub events: Vec<Event>,
     /// Why the runner did not finish the job, for the phases that are closed here.
     pub reason: &'a str,
@@ -91,6 +91,10 @@ pub fn finish_abandoned(bundle: &Path) -> Result<Evidence, ResumeError> {
         let wire = gather::folder(bundle, job);
         let processes = living::of_job(job, read.evidence.command.pid, wire.as_deref());
         if !processes.is_empty() {
+            // Where somebody takes care of it, that is the better answer.
+            if log::is_held(bundle) {
+                return Err(ResumeError::Busy(bundle.to_owned()));
+            }
             return Err(ResumeError::Lives { path: bundle.to_owned(), processes });
         }
     }
@@ -106,6 +110,7 @@ pub fn finish_abandoned(bundle: &Path) -> Result<Evidence, ResumeError> {
 /// When somebody else writes the bundle, when nothing in it tells what was run, and when it cannot be written.
 pub fn finish(bundle: &Path, known: &Known) -> Result<Evidence, ResumeError> {
     let mut log = Log::open(bundle)?;
+    fsio::release(bundle)?;
     let job = log.header().job.clone();
     let mut remains = Remains::gather(bundle, log.header());
     let mut replay = Replay::new(std::mem::take(&mut remains.records));

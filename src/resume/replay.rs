@@ -132,7 +132,7 @@ impl Replay {
 }
 
 /// Whether a line follows from a record.
-fn is_told(kind: &EventKind) -> bool {
+pub(super) fn is_told(kind: &EventKind) -> bool {
     matches!(
         kind,
         EventKind::LibraryAttached(_)

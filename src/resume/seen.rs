@@ -1,6 +1,7 @@
 //! What a log says, as far as its end needs it.
 
 use super::ResumeError;
+use super::replay::is_told;
 use crate::clock::Mono;
 use crate::event::{
     CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobEnded, PhaseAborted, PhaseEnd, Tree,
@@ -20,6 +21,8 @@ pub(super) struct Seen {
     pub(super) losses: Vec<EvidenceLost>,
     /// Whether unfinished records are on record.
     pub(super) unfinished: bool,
+    /// Everything that does not come from a record.
+    pub(super) own: Vec<Event>,
     ended: Option<JobEnded>,
     /// Whether the last event is that the command exited with 0.
     pub(super) ends_with_success: bool,
@@ -36,6 +39,7 @@ impl Seen {
             accepted: None,
             losses: Vec::new(),
             unfinished: false,
+            own: Vec::new(),
             ended: None,
             ends_with_success: false,
         }
@@ -46,6 +50,9 @@ impl Seen {
         self.judge.see(event);
         self.tree.see(event);
         self.last = self.last.max(event.at);
+        if !is_told(&event.kind) {
+            self.own.push(event.clone());
+        }
         self.ends_with_success =
             matches!(event.kind, EventKind::CommandExited(CommandExited { code: Some(0), .. }));
         match &event.kind {

@@ -50,6 +50,7 @@ impl Bundle {
         let shown = wanted.map_or_else(|| Path::new(DEFAULT_FOLDER).join(job), Path::to_path_buf);
         create_empty(&shown)?;
         let absolute = fs::canonicalize(&shown).map_err(|e| FsError::new("find", &shown, e))?;
+        fsio::reserve(&absolute)?;
         let (wire, wire_why) = wire_place(&absolute, job)?;
         match fs::DirBuilder::new().mode(0o700).create(&wire) {
             Ok(()) => {}

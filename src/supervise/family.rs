@@ -79,7 +79,11 @@ impl Family {
         if self.gone || (self.kept && members == Members::All) {
             return self.gone;
         }
-        self.look(members).map_or_else(|| self.group.is_unknown(), |living| living.is_empty())
+        match self.look(members) {
+            None => self.group.is_unknown(),
+            // A keeper that ended a moment ago has given its children away: they must be looked for elsewhere first.
+            Some(living) => living.is_empty() && (!self.kept || self.kin.has_root()),
+        }
     }
 
     /// The living members; `None` where they cannot be seen.

@@ -2,11 +2,12 @@
 //! said.
 
 use super::job::{Core, Note};
+use super::recorder::Unlogged;
 use crate::cancel::{Answer, Request};
 use crate::event::State;
 use crate::exit;
 use crate::fsio::FsError;
-use crate::verdict::Verdict;
+use crate::verdict::{EVIDENCE_LOST, Verdict};
 use std::path::Path;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -40,6 +41,12 @@ impl Finished {
         self.core.bundle.path()
     }
 
+    /// What is missing from the log and not on the wire, where the log could not be written. Somebody else can finish it
+    /// from then on.
+    pub fn give_up_log(&mut self) -> Option<Unlogged> {
+        self.core.recorder.give_up()
+    }
+
     /// The evidence is written: takes the wire away, unless something in it may be missing from the log.
     pub fn remove_wire(&self) -> Result<(), FsError> {
         if self.lost.is_none() { self.core.bundle.remove_wire() } else { Ok(()) }
@@ -55,7 +62,7 @@ impl Finished {
     /// a reader that has stalled for ever must not hold the job.
     #[must_use]
     pub fn leave(self) -> u8 {
-        let Self { mut core, verdict, exit_code, lost, mut pumps } = self;
+        let Self { mut core, mut verdict, exit_code, lost, mut pumps } = self;
         // Everything is written: the keeper has nothing to finish.
         if let Some(keeper) = core.keeper.take() {
             keeper.dismiss();
@@ -67,6 +74,8 @@ impl Finished {
         let waited = wait_for(&core.notes, pumps, None);
         if let Some(lost) = lost {
             core.voice.say(&format!("the evidence is not complete, so the job failed: {lost}"));
+            // Where the log cannot be written, the verdict on it may still be another.
+            (verdict.state, verdict.cause) = (State::Failed, Some(EVIDENCE_LOST.to_owned()));
         }
         core.voice.say(&conclusion(&verdict));
         core.voice.say(&format!("evidence: {}", core.bundle.shown().display()));

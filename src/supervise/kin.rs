@@ -143,6 +143,12 @@ impl Kin {
         Some(found)
     }
 
+    /// Whether the process that they all descend from lives. What was seen of them before holds only if it does.
+    #[must_use]
+    pub fn has_root(self) -> bool {
+        Process::of(self.root).is_some()
+    }
+
     /// Of the processes that were made last, the children of the root. This is quick enough to meet one that lives only
     /// until it has forked the next.
     #[must_use]

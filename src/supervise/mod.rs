@@ -38,6 +38,7 @@ pub use host::{Host, Patience};
 pub use job::Job;
 pub use keeper::{KEEPER_VERB, Orphaned, keep};
 pub use prepare::PrepareError;
+pub use recorder::Unlogged;
 pub use sources::SourceError;
 pub use spawn::{EXEC_VERB, Seat, SpawnError, become_command, exec};
 pub use status::{Live, LiveBuild, LivePhase, LiveRequest};

@@ -96,7 +96,8 @@ impl Job {
             streams: streams.to_owned(),
             ..header(job, &plan, host, patience, anchor)
         };
-        let recorder = Recorder::create(&bundle.file("events.jsonl"), &header, bundle.wire())?;
+        let log = bundle.file("events.jsonl");
+        let recorder = Recorder::create(&log, &header, bundle.wire(), Arc::clone(&control))?;
         let registration = register(&bundle, &header, &cancellation, &tell, &voice);
         if let Some(file) = cancel_file {
             file.listen(host, Arc::clone(&cancellation));

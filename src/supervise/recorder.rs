@@ -5,17 +5,29 @@
 use super::status::{Board, Live};
 use crate::clock::{Anchor, Mono};
 use crate::event::{
-    CancelRequested, Event, EventKind, EvidenceLost, JobStarted, LogError, LogWriter, RecordsUnfinished,
+    CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobStarted, LogError, LogWriter,
+    RecordsUnfinished,
 };
 use crate::observe::Tracker;
 use crate::verdict::{Judge, Verdict};
-use crate::wire::{DAMAGED, Reader, Record, Unread};
+use crate::wire::{Control, DAMAGED, Reader, Record, Unread};
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
+
+/// What a log that was given up cannot tell: everything that did not come from the wire.
+#[derive(Debug, Default)]
+pub struct Unlogged {
+    /// How and when the command ended.
+    pub exited: Option<(Mono, CommandExited)>,
+    /// The rest in its order. A part of it may be in the log.
+    pub events: Vec<Event>,
+}
 
 /// The record of one job.
 pub struct Recorder {
     log: LogWriter,
+    control: Arc<Control>,
     reader: Reader,
     tracker: Tracker,
     judge: Judge,
@@ -24,6 +36,7 @@ pub struct Recorder {
     anchor: Anchor,
     records: Vec<Record>,
     events: Vec<Event>,
+    unlogged: Unlogged,
     dirty: bool,
     /// Whether something was appended that must survive a crash of the machine.
     weighty: bool,
@@ -33,11 +46,17 @@ pub struct Recorder {
 
 impl Recorder {
     /// Starts the log with its header, on disk when this returns.
-    pub fn create(path: &Path, header: &JobStarted, wire: &Path) -> Result<Self, LogError> {
+    pub fn create(
+        path: &Path,
+        header: &JobStarted,
+        wire: &Path,
+        control: Arc<Control>,
+    ) -> Result<Self, LogError> {
         let mut log = LogWriter::create(path, header)?;
         log.sync()?;
         Ok(Self {
             log,
+            control,
             reader: Reader::new(wire),
             tracker: Tracker::new(),
             judge: Judge::default(),
@@ -46,6 +65,7 @@ impl Recorder {
             anchor: header.anchor(),
             records: Vec::new(),
             events: Vec::new(),
+            unlogged: Unlogged::default(),
             dirty: false,
             weighty: false,
             wire_failed: false,
@@ -104,8 +124,17 @@ impl Recorder {
         self.ingest(|_| true);
     }
 
-    /// Puts one event on record.
+    /// Puts one event on record that does not come from the wire.
     pub fn append(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::CommandExited(exited) => self.unlogged.exited = Some((event.at, exited.clone())),
+            EventKind::JobEnded(_) => {}
+            _ => self.unlogged.events.push(event.clone()),
+        }
+        self.put(event);
+    }
+
+    fn put(&mut self, event: &Event) {
         self.judge.see(event);
         self.board.note(event);
         self.weighty |= weighty(&event.kind);
@@ -122,6 +151,16 @@ impl Recorder {
         let settled = if self.weighty { self.log.sync() } else { self.log.flush() };
         (self.dirty, self.weighty) = (false, false);
         self.keep(settled);
+    }
+
+    /// Where the log was given up: lets go of it, and gives what whoever finishes it cannot know from the disk.
+    pub fn give_up(&mut self) -> Option<Unlogged> {
+        if !self.log.is_given_up() {
+            return None;
+        }
+        // The keeper shares the handle, and with it the lock. A file system without locks has nothing to let go of.
+        let _ = self.log.file().unlock();
+        Some(std::mem::take(&mut self.unlogged))
     }
 
     /// Nobody can write to the wire any more: takes in the rest, closes what is open, and counts what was lost.
@@ -174,16 +213,19 @@ impl Recorder {
 
     fn append_all(&mut self, mut events: Vec<Event>) {
         for event in events.drain(..) {
-            self.append(&event);
+            self.put(&event);
         }
         // The vector is used again: a busy build brings thousands of events at a time.
         self.events = events;
     }
 
     fn keep(&mut self, result: Result<(), LogError>) {
-        if let Err(e) = result {
-            self.lost.get_or_insert_with(|| e.to_string());
+        let Err(e) = result else { return };
+        if let LogError::Write { source, .. } = &e {
+            // The job fails in any case; this is for whoever finishes the bundle once there is room again.
+            let _ = self.control.log_lost(source.raw_os_error().unwrap_or_default());
         }
+        self.lost.get_or_insert_with(|| e.to_string());
     }
 }
 

@@ -37,7 +37,10 @@ pub struct Requested {
     pub uid: Option<u32>,
 }
 
-/// What the attach libraries could not store.
+/// The loss of the runner itself among the places of `cpp/wire.h`, which are the attach libraries'.
+const LOG: u64 = 5;
+
+/// What the attach libraries could not store, or the runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Losses {
     /// Records.
@@ -161,7 +164,20 @@ impl Control {
         Ok(word(&count, 0))
     }
 
-    /// What the attach libraries have lost so far.
+    /// Notes that the log cannot be written any more: the page has its room on the disk even when that is full, so that
+    /// whoever finishes the bundle later can tell. Where a loss stands already, that one stays.
+    ///
+    /// # Errors
+    /// When the page cannot be read or written.
+    pub fn log_lost(&self, errno: i32) -> Result<(), WireError> {
+        if self.losses()?.errno != 0 {
+            return Ok(());
+        }
+        self.write(&LOG.to_le_bytes(), control::LOST + 16)?;
+        self.write(&u64::from(errno.unsigned_abs().max(1)).to_le_bytes(), control::LOST + 8)
+    }
+
+    /// What was lost so far.
     ///
     /// # Errors
     /// When the page cannot be read.
@@ -172,6 +188,7 @@ impl Control {
             2 => "an event segment could not be allocated on disk",
             3 => "an event segment could not be mapped",
             4 => "a process filled all its event segments",
+            LOG => "the event log could not be written to its end",
             _ => "",
         };
         Ok(Losses {
@@ -191,5 +208,24 @@ impl Control {
         self.file
             .write_all_at(bytes, at)
             .map_err(|source| WireError::Write { path: self.path.clone(), source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_log_is_told_unless_a_loss_stands_already() {
+        let dir = tempfile::tempdir().unwrap();
+        let page = Control::create(dir.path(), Anchor::now()).unwrap();
+        assert_eq!(page.losses().unwrap().in_words(), None);
+        page.log_lost(28).unwrap();
+        page.log_lost(5).unwrap();
+        let said = Control::open(dir.path()).unwrap().losses().unwrap().in_words().unwrap();
+        assert!(said.starts_with("the event log could not be written to its end: No space left"), "{said}");
+        page.write(&2_u64.to_le_bytes(), control::LOST + 16).unwrap();
+        page.log_lost(28).unwrap();
+        assert!(page.losses().unwrap().what.contains("segment"), "the builders' loss stays");
     }
 }

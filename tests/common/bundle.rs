@@ -1,6 +1,7 @@
 //! A finished bundle, read as a stranger would: plain JSON, none of stuckproof's own types.
 
 use super::{environment, repository};
+use quick_junit::TestCaseStatus;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -51,11 +52,23 @@ impl Bundle {
         };
         check_chain(&log, &bundle.events);
         bundle.check_baseline(&json("baseline.json"));
+        bundle.check_report();
         bundle.check_end();
         bundle.check_summary();
         bundle.check_counts();
         bundle.validate();
         bundle
+    }
+
+    /// Whether somebody has finished the bundle: the log and the evidence have their end, and the wire is gone unless
+    /// something was lost.
+    pub fn is_finished(path: &Path) -> bool {
+        let evidence = std::fs::read(path.join("evidence.json")).unwrap_or_default();
+        let evidence: Value = serde_json::from_slice(&evidence).unwrap_or_default();
+        let ended = !Self::lines_so_far(path, &["\"event\":\"jobEnded\""]).is_empty();
+        evidence["finished"] == true
+            && ended
+            && (evidence["lost"] != serde_json::json!([]) || !path.join("wire").exists())
     }
 
     /// The whole lines that the log of a running job has by now and that hold all of these texts. Only they are parsed:
@@ -107,6 +120,17 @@ impl Bundle {
             let told = (1..=path.len()).any(|part| reasons.contains_key(&path[..part].join(".")));
             assert!(told, "{} is null without a reason", path.join("."));
         });
+    }
+
+    /// It has a case for the job, for each build and for each criterion, and fails unless the job succeeded.
+    fn check_report(&self) {
+        let xml = std::fs::read_to_string(self.path.join("junit.xml")).expect("the bundle has a report");
+        let report = quick_junit::Report::deserialize_from_str(&xml).expect("the report is JUnit");
+        let cases: Vec<_> = report.test_suites.iter().flat_map(|suite| &suite.test_cases).collect();
+        let builds = self.builds().len();
+        assert_eq!(cases.len(), if builds == 0 { 9 } else { 1 + 9 * builds });
+        let passed = matches!(cases[0].status, TestCaseStatus::Success { .. });
+        assert_eq!(passed, self.evidence["state"] == "succeeded", "{:?}", cases[0]);
     }
 
     fn check_end(&self) {

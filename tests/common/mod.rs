@@ -2,7 +2,9 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 pub mod bundle;
+pub mod chance;
 pub mod job;
+pub mod marked;
 pub mod noise;
 pub mod tree;
 pub mod witness;

@@ -302,7 +302,13 @@ fn a_log_of_another_version_is_left_to_it() {
 fn files_that_were_not_written_whole_go() {
     let story = in_the_middle();
     let remains = Remains::of(&story, &story.events());
-    let parts = ["evidence.json.part-77", "summary.json.part-1", "stdout.log.part"];
+    let parts = [
+        "evidence.json.part-77",
+        "summary.json.part-1",
+        "junit.xml.part-9",
+        "baseline.json.part-9",
+        "stdout.log.part",
+    ];
     let others = ["evidence.json.part-x", "model.engine.part-77", "stdout.log"];
     for name in parts.iter().chain(&others) {
         fs::write(remains.file(name), "half").expect("a file");

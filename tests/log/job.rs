@@ -191,9 +191,14 @@ pub struct Job {
 impl Job {
     /// A job whose command runs.
     pub fn new() -> Self {
+        Self::with(&header())
+    }
+
+    /// The same with a header of one's own.
+    pub fn with(header: &JobStarted) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let writer = LogWriter::create(&folder.path().join(evidence::EVENTS), &header()).expect("a new log");
-        let started = Event { at: Mono(START), kind: EventKind::JobStarted(header()) };
+        let writer = LogWriter::create(&folder.path().join(evidence::EVENTS), header).expect("a new log");
+        let started = Event { at: Mono(START), kind: EventKind::JobStarted(header.clone()) };
         let mut job = Self { folder, events: vec![started], tracker: Tracker::new(), now: START, writer };
         job.event(EventKind::CommandStarted(CommandStarted { pid: COMMAND }));
         job

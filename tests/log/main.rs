@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod job;
+mod junit;
 mod lines;
 mod names;
 mod shown;

@@ -62,6 +62,7 @@ pub(super) fn take_over(guard: Guard) -> Orphaned {
         cut_output(&bundle, takeover.guard.orders.output_cap);
     }
     let Takeover { guard, events, .. } = takeover;
+    // Where the end is on record already, this vouches for it.
     Orphaned { bundle, exited: guard.exit, events, log: guard.log }
 }
 

@@ -1,0 +1,220 @@
+//! `junit.xml`: the acceptance test's criteria as test cases, for the CI hosts' own pages.
+//!
+//! Every text goes through one sanitiser first, for the crate that writes the file escapes mark-up only. A job that was
+//! cancelled, timed out or killed is an error with a type of its own, never skipped, and from its first moment on a job
+//! has a report that fails.
+
+mod criteria;
+mod xml;
+
+use crate::baseline::Baseline;
+use crate::evidence::{Build, ErrorLine, Evidence, JobState, Phases};
+use crate::mask;
+use criteria::{Case, Finding, NAMES};
+use junit_report::{Duration, OffsetDateTime, Report, TestCase, TestResult, TestSuite};
+use std::fmt::Write;
+use std::path::Path;
+
+/// How many errors of a build its case tells.
+const ERRORS: usize = 40;
+/// Causes that have a type of their own; what a log names besides is `stuckproof.failed`.
+const CAUSES: [&str; 9] = [
+    "builder",
+    "application_cancel",
+    "killed_by_runner",
+    "killed_by_host",
+    "oom",
+    "crash",
+    "runner_lost",
+    "command",
+    "evidence_lost",
+];
+/// Causes for which nobody's test has failed: something stopped it.
+const STOPPED: [&str; 6] =
+    ["killed_by_runner", "killed_by_host", "oom", "crash", "runner_lost", "evidence_lost"];
+
+/// What the report tells of.
+pub(super) struct Source<'a> {
+    pub(super) evidence: &'a Evidence,
+    pub(super) phases: &'a Phases,
+    pub(super) baseline: Result<&'a Baseline, &'a String>,
+    /// The bundle's folder.
+    pub(super) bundle: &'a Path,
+}
+
+/// The report.
+pub(super) fn report(source: &Source) -> Vec<u8> {
+    let mut report = Report::new();
+    report.add_testsuite(source.job());
+    for build in &source.evidence.builds {
+        report.add_testsuite(source.build(build));
+    }
+    let mut xml = Vec::new();
+    report.write_xml(&mut xml).expect("memory takes everything");
+    xml.push(b'\n');
+    xml
+}
+
+/// One case before it is written.
+struct Told<'a> {
+    name: &'a str,
+    classname: &'a str,
+    ms: f64,
+    result: Outcome,
+    text: String,
+}
+
+enum Outcome {
+    Success,
+    Failure(&'static str, String),
+    Error(String, String),
+    Skipped(&'static str, String),
+}
+
+impl Source<'_> {
+    fn job(&self) -> TestSuite {
+        let evidence = self.evidence;
+        let classname = "stuckproof.job";
+        let mut suite = self.suite("stuckproof job");
+        suite.add_testcase(self.case(Told {
+            name: "the job",
+            classname,
+            ms: evidence.duration_ms,
+            result: self.ending(evidence.state, evidence.cause.as_deref()),
+            text: self.story(),
+        }));
+        if evidence.builds.is_empty() {
+            self.add_findings(&mut suite, classname, criteria::of_job(evidence));
+        }
+        suite
+    }
+
+    fn build(&self, build: &Build) -> TestSuite {
+        let classname = format!("stuckproof.build-{}", build.build);
+        let mut suite = self.suite(&format!("stuckproof build {}", build.build));
+        suite.add_testcase(self.case(Told {
+            name: "the build",
+            classname: &classname,
+            ms: build.duration_ms,
+            result: self.ending(build.state, build.cause.as_deref()),
+            text: errors(&build.errors),
+        }));
+        let phases = self.phases.builds.iter().find(|phases| phases.build == build.build);
+        let case = Case { evidence: self.evidence, build, phases, baseline: self.baseline };
+        self.add_findings(&mut suite, &classname, criteria::of_build(&case));
+        suite
+    }
+
+    fn suite(&self, name: &str) -> TestSuite {
+        let header = &self.evidence.header;
+        let mut suite = TestSuite::new(name);
+        xml::line(&header.host).clone_into(&mut suite.hostname);
+        let wall = i128::from(header.anchor_wall_ns);
+        suite.set_timestamp(
+            OffsetDateTime::from_unix_timestamp_nanos(wall).unwrap_or(OffsetDateTime::UNIX_EPOCH),
+        );
+        suite
+    }
+
+    fn add_findings(&self, suite: &mut TestSuite, classname: &str, findings: [Finding; 8]) {
+        for (name, finding) in NAMES.into_iter().zip(findings) {
+            let result = match finding {
+                Finding::Held => Outcome::Success,
+                Finding::Failed(why) => Outcome::Failure("stuckproof.criterion", why),
+                Finding::NotApplicable(why) => Outcome::Skipped("stuckproof.not_applicable", why),
+                Finding::NotJudged(why) => Outcome::Skipped("stuckproof.not_judged", why),
+            };
+            suite.add_testcase(self.case(Told { name, classname, ms: 0.0, result, text: String::new() }));
+        }
+    }
+
+    /// The result of a job's or a build's own case.
+    fn ending(&self, state: JobState, cause: Option<&str>) -> Outcome {
+        let why = cause.unwrap_or("no cause is on record");
+        let timed_out = self.evidence.requests.iter().any(|r| r.accepted && r.via == "deadline");
+        match state {
+            JobState::Succeeded => Outcome::Success,
+            JobState::Running | JobState::Cancelling => {
+                Outcome::Error("stuckproof.unfinished".to_owned(), "the run did not finish".to_owned())
+            }
+            JobState::Cancelled | JobState::Failed
+                if timed_out && (state == JobState::Cancelled || why == "killed_by_runner") =>
+            {
+                Outcome::Error("stuckproof.timed_out".to_owned(), format!("the deadline came: {why}"))
+            }
+            JobState::Cancelled => {
+                Outcome::Error("stuckproof.cancelled".to_owned(), format!("cancelled: {why}"))
+            }
+            JobState::Failed => match CAUSES.iter().find(|known| **known == why) {
+                Some(known) if STOPPED.contains(known) => {
+                    Outcome::Error(format!("stuckproof.{known}"), format!("failed: {known}"))
+                }
+                _ => Outcome::Failure("stuckproof.failed", format!("failed: {why}")),
+            },
+        }
+    }
+
+    /// A case with every text made safe.
+    fn case(&self, told: Told) -> TestCase {
+        let mut case = TestCase::success(&xml::line(told.name), Duration::seconds_f64(seconds(told.ms)));
+        case.set_classname(&xml::line(told.classname));
+        let whole = |why: &str| Some(xml::content(format!("{why}\n\n{}", told.text).trim_end()));
+        let wrong = matches!(told.result, Outcome::Failure(..) | Outcome::Error(..));
+        case.result = match told.result {
+            Outcome::Success => TestResult::Success,
+            Outcome::Failure(kind, why) => {
+                TestResult::Failure { type_: kind.to_owned(), message: xml::line(&why), cause: whole(&why) }
+            }
+            Outcome::Error(type_, why) => {
+                TestResult::Error { type_, message: xml::line(&why), cause: whole(&why) }
+            }
+            Outcome::Skipped(kind, why) => TestResult::SkippedWithCause {
+                type_: kind.to_owned(),
+                message: xml::line(&why),
+                cause: whole(&why),
+            },
+        };
+        if let Some(attachment) = self.attachment().filter(|_| wrong) {
+            case.set_system_out(&attachment);
+        }
+        case
+    }
+
+    /// The line by which GitLab finds the evidence, where that lies below the job's folder: other paths it ignores.
+    fn attachment(&self) -> Option<String> {
+        let absolute = std::path::absolute(self.bundle).ok()?;
+        let path = absolute.strip_prefix(&self.evidence.header.cwd).ok()?.join(super::EVIDENCE);
+        let path = path.to_str()?;
+        let plain = xml::line(path) == path && !path.contains(['[', ']', '|']);
+        plain.then(|| format!("[[ATTACHMENT|{path}]]"))
+    }
+
+    /// What the job was, in a few lines.
+    fn story(&self) -> String {
+        let evidence = self.evidence;
+        let mut text = format!("job {} on {}\n", evidence.job, evidence.header.host);
+        // Writing to memory cannot fail.
+        let _ = writeln!(text, "command: {}", mask::words(&evidence.header.argv).join(" "));
+        for note in &evidence.notes {
+            let _ = writeln!(text, "{note}");
+        }
+        text + &errors(&evidence.errors)
+    }
+}
+
+fn errors(errors: &[ErrorLine]) -> String {
+    let mut text: Vec<String> = errors
+        .iter()
+        .take(ERRORS)
+        .map(|error| format!("{}: {}", error.severity.replace('_', " "), error.text.trim_end()))
+        .collect();
+    if errors.len() > ERRORS {
+        text.push(format!("and {} more, all of them in evidence.json", errors.len() - ERRORS));
+    }
+    text.join("\n")
+}
+
+/// Seconds that every reader takes: finite, not negative.
+fn seconds(ms: f64) -> f64 {
+    if ms.is_finite() { (ms / 1e3).max(0.0) } else { 0.0 }
+}
