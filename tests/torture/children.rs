@@ -11,6 +11,9 @@ use std::time::Duration;
 /// A ladder that does not take long.
 const LADDER: [&str; 4] = ["--grace", "300ms", "--kill-after", "500ms"];
 
+/// After so long a family that forks all the time stands still.
+const BRED: Duration = Duration::from_millis(1_500);
+
 /// How a job is ended.
 #[derive(Debug, Clone, Copy)]
 enum Way {
@@ -38,7 +41,7 @@ fn assert_gone(kind: &str, way: Way) {
         Way::Killed(target) => assert!(cast.kill(target), "{target:?} lives"),
         Way::Failed => {}
     }
-    let place = scene.settle(&cast);
+    let place = scene.settle_and_look_again(&cast, BRED);
     let bundle = finished(&place.bundle());
     let cause = if matches!(way, Way::Killed(Runner)) { "runner_lost" } else { "command" };
     bundle.assert_state("failed", Some(cause));

@@ -69,6 +69,11 @@ impl Scene {
     /// Waits until whoever of the runner and the keeper lives has done its work. Fails when that takes too long, or when
     /// a process of the job lives on.
     pub fn settle(self, cast: &Cast) -> Place {
+        self.settle_and_look_again(cast, Duration::ZERO)
+    }
+
+    /// The same, and looks once more after a while: a process that forks all the time is easily overlooked.
+    pub fn settle_and_look_again(self, cast: &Cast, after: Duration) -> Place {
         let Self { job, mark } = self;
         let start = Instant::now();
         let ended = job.end();
@@ -78,6 +83,8 @@ impl Scene {
         }
         assert!(start.elapsed() < BOUND, "it took {:?}", start.elapsed());
         wait_within(LEFT_BEHIND, "nothing of the job lives", || mark.living().is_empty());
+        std::thread::sleep(after);
+        assert!(mark.living().is_empty(), "{:?} was overlooked", mark.living());
         ended.place
     }
 }
