@@ -53,7 +53,7 @@ impl Nulls {
 /// A recording that goes on beside the job.
 #[derive(Debug)]
 pub struct Recording {
-    written: Receiver<Result<(), FsError>>,
+    over: Receiver<()>,
     file: Arc<File>,
 }
 
@@ -61,7 +61,14 @@ pub struct Recording {
 #[derive(Debug)]
 struct File {
     bundle: PathBuf,
-    closed: Mutex<bool>,
+    state: Mutex<State>,
+}
+
+/// Whether more may be written, and what could not be.
+#[derive(Debug, Default)]
+struct State {
+    closed: bool,
+    unwritten: Option<Vec<u8>>,
 }
 
 /// Begins to record the baseline of a job.
@@ -69,13 +76,13 @@ struct File {
 /// # Errors
 /// When the machine has no thread left.
 pub fn begin(bundle: &Path, header: &JobStarted) -> io::Result<Recording> {
-    let file = Arc::new(File { bundle: bundle.to_owned(), closed: Mutex::new(false) });
+    let file = Arc::new(File { bundle: bundle.to_owned(), state: Mutex::default() });
     let (tell_gpu, gpu) = mpsc::channel();
     thread("stuckproof-gpu", move || drop(tell_gpu.send(gpu::read())))?;
-    let (tell, written) = mpsc::channel();
+    let (tell, over) = mpsc::channel();
     let (header, own) = (header.clone(), Arc::clone(&file));
     thread("stuckproof-baseline", move || record(&header, &own, &gpu, &tell))?;
-    Ok(Recording { written, file })
+    Ok(Recording { over, file })
 }
 
 fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
@@ -83,12 +90,7 @@ fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 }
 
 /// Writes the baseline as soon as everything is known, or without the GPU and again with it.
-fn record(
-    header: &JobStarted,
-    file: &File,
-    gpu: &Receiver<(Gpu, Nulls)>,
-    tell: &Sender<Result<(), FsError>>,
-) {
+fn record(header: &JobStarted, file: &File, gpu: &Receiver<(Gpu, Nulls)>, tell: &Sender<()>) {
     let (mut baseline, nulls) = gather(header);
     let unanswered = || {
         let mut nulls = Nulls::default();
@@ -97,12 +99,12 @@ fn record(
     };
     let early = gpu.recv_timeout(GPU_PATIENCE).ok();
     let late = early.is_none();
-    let mut written = file.write(header, &mut baseline, &nulls, early.unwrap_or_else(unanswered));
+    file.write(header, &mut baseline, &nulls, early.unwrap_or_else(unanswered));
     if late && let Ok(found) = gpu.recv() {
-        written = file.write(header, &mut baseline, &nulls, found);
+        file.write(header, &mut baseline, &nulls, found);
     }
     // Nobody listens any more where the job has ended before.
-    let _ = tell.send(written);
+    let _ = tell.send(());
 }
 
 fn gather(header: &JobStarted) -> (Baseline, Nulls) {
@@ -143,7 +145,7 @@ impl File {
         baseline: &mut Baseline,
         nulls: &Nulls,
         (gpu, gpu_nulls): (Gpu, Nulls),
-    ) -> Result<(), FsError> {
+    ) {
         let now = Mono::now();
         (baseline.at, baseline.t_ns) = (header.anchor().rfc3339(now), now.0);
         baseline.gpu = gpu;
@@ -152,8 +154,22 @@ impl File {
         let json = serde_json::to_vec_pretty(&baseline).expect("plain data serialises");
         let mut json = plain(json);
         json.push(b'\n');
-        let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
-        if *closed { Ok(()) } else { write_all_atomic(&self.bundle, &[(BASELINE, &json)]) }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.closed {
+            // What cannot be written is tried once more at the end.
+            let written = write_all_atomic(&self.bundle, &[(BASELINE, &json)]);
+            state.unwritten = written.is_err().then_some(json);
+        }
+    }
+
+    /// Nothing is written after this but what could not be written before: a disk that was full may have room now.
+    fn close(&self) -> Result<(), FsError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.closed = true;
+        match state.unwritten.take() {
+            Some(json) => write_all_atomic(&self.bundle, &[(BASELINE, &json)]),
+            None => Ok(()),
+        }
     }
 }
 
@@ -163,10 +179,9 @@ impl Recording {
     /// # Errors
     /// When the bundle could not be written.
     pub fn finish(self) -> Result<(), FsError> {
-        let written = self.written.recv_timeout(END_PATIENCE);
-        *self.file.closed.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        // A recording that is not over has written what it had, or nothing: a reader of the bundle is told so.
-        written.unwrap_or(Ok(()))
+        // A recording that is not over by then has written what it had, or nothing: a reader of the bundle is told so.
+        let _ = self.over.recv_timeout(END_PATIENCE);
+        self.file.close()
     }
 }
 
@@ -219,9 +234,9 @@ mod tests {
     #[test]
     fn a_driver_that_does_not_answer_leaves_a_baseline_that_says_so() {
         let folder = tempfile::tempdir().unwrap();
-        let file = File { bundle: folder.path().to_owned(), closed: Mutex::new(false) };
+        let file = File { bundle: folder.path().to_owned(), state: Mutex::default() };
         let (tell_gpu, gpu) = mpsc::channel();
-        let (tell, written) = mpsc::channel();
+        let (tell, over) = mpsc::channel();
         std::thread::scope(|scope| {
             let file = &file;
             scope.spawn(move || record(&header(), file, &gpu, &tell));
@@ -235,7 +250,7 @@ mod tests {
             assert!(early.nulls["gpu"].contains("not answered"), "{:?}", early.nulls);
             let found = Gpu { usable: Some(true), ..Gpu::default() };
             tell_gpu.send((found, Nulls::default())).unwrap();
-            written.recv().unwrap().unwrap();
+            over.recv().unwrap();
         });
         let late = load(folder.path()).unwrap();
         assert_eq!(late.gpu.usable, Some(true));
@@ -245,9 +260,12 @@ mod tests {
     #[test]
     fn nothing_is_written_after_the_end() {
         let folder = tempfile::tempdir().unwrap();
-        let file = File { bundle: folder.path().to_owned(), closed: Mutex::new(true) };
+        let file = File {
+            bundle: folder.path().to_owned(),
+            state: Mutex::new(State { closed: true, unwritten: None }),
+        };
         let (mut baseline, nulls) = gather(&header());
-        file.write(&header(), &mut baseline, &nulls, (Gpu::default(), Nulls::default())).unwrap();
+        file.write(&header(), &mut baseline, &nulls, (Gpu::default(), Nulls::default()));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 

@@ -1,6 +1,7 @@
 //! The command line: one file a verb.
 
 mod cancel;
+mod completions;
 mod duration;
 mod finalize;
 mod keep;
@@ -11,7 +12,7 @@ mod status;
 
 use crate::exit;
 use crate::supervise::{self, EXEC_VERB, KEEPER_VERB, Seat};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -35,6 +36,8 @@ enum Verb {
     Show(show::Options),
     /// Finish bundles whose runner was lost.
     Finalize(finalize::Options),
+    /// Print completions for a shell.
+    Completions(completions::Options),
     /// Take a seat and become the command.
     #[command(name = EXEC_VERB, hide = true)]
     Exec(Exec),
@@ -70,6 +73,12 @@ impl Exec {
     }
 }
 
+/// The command line as clap knows it, for completions and manual pages.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
 /// Runs the command line.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -83,6 +92,7 @@ pub fn main() -> ExitCode {
         Verb::Status(options) => status::main(&options),
         Verb::Show(options) => show::main(&options),
         Verb::Finalize(options) => finalize::main(&options),
+        Verb::Completions(options) => completions::main(&options, command()),
         Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.seat(), exec.bound)),
         Verb::Keep(options) => keep::main(&options),
     }

@@ -139,6 +139,7 @@ fn evidence(place: &Place, cast: &Cast, killed: &[Target]) -> Option<Bundle> {
 
 /// What must hold whoever was killed.
 fn assert_true(bundle: &Bundle, told: &[Call], killed: &[Target]) {
+    assert!(killed.contains(&Runner) || bundle.path.join("baseline.json").exists());
     assert_eq!(
         bundle.evidence["lost"].as_array().map(Vec::len),
         Some(usize::from(is_unvouched(bundle, killed)))

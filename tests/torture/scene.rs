@@ -121,7 +121,7 @@ pub fn finished(bundle: &Path) -> Bundle {
         assert!(done.status.success(), "{done:?}");
         assert!(before.is_none_or(|before| before == files(bundle)), "a finished bundle was changed");
     }
-    Bundle::load(bundle)
+    Bundle::load_whoever_finished(bundle)
 }
 
 /// Every file below a folder, with what it holds.
