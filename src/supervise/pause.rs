@@ -3,7 +3,7 @@
 use crate::clock::Mono;
 use signal_hook::consts::{SIGCONT, SIGTSTP};
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,18 +12,22 @@ use std::time::Duration;
 pub struct Pauses {
     state: Mutex<State>,
     over: Condvar,
-    /// Which signal of job control came last. The handlers themselves write it, since news of the two can overtake each
-    /// other.
-    last: Arc<AtomicUsize>,
+    /// Whether SIGTSTP came and was not taken yet; its handler itself writes it.
+    wanted: Arc<AtomicBool>,
+    /// Whether SIGCONT came and was not heard of yet; its handler itself writes it.
+    gone_on: Arc<AtomicBool>,
 }
 
-/// What stands in [`Pauses::last`] after SIGTSTP; after SIGCONT it is 0.
-const STOP: usize = 1;
+/// A SIGTSTP and a SIGCONT that come in the same moment are handled on two threads, in any order. Whichever came first,
+/// the job goes on: a pause that nobody wants any more would last for ever.
+const SAME_MOMENT: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Default)]
 struct State {
     since: Option<Mono>,
     total: Duration,
+    /// When the job was last let go on.
+    went_on: Option<Mono>,
 }
 
 impl Pauses {
@@ -32,15 +36,28 @@ impl Pauses {
     /// # Errors
     /// When the system takes no handlers.
     pub fn follow(&self) -> io::Result<()> {
-        signal_hook::flag::register_usize(SIGTSTP, Arc::clone(&self.last), STOP)?;
-        signal_hook::flag::register_usize(SIGCONT, Arc::clone(&self.last), 0)?;
+        signal_hook::flag::register(SIGTSTP, Arc::clone(&self.wanted))?;
+        signal_hook::flag::register(SIGCONT, Arc::clone(&self.gone_on))?;
         Ok(())
     }
 
-    /// Whether a pause was asked for and not taken back since.
+    /// Whether a pause was asked for since this was last asked, and is still wanted.
     #[must_use]
-    pub fn wanted(&self) -> bool {
-        self.last.load(Ordering::SeqCst) == STOP
+    pub fn take(&self) -> bool {
+        self.wanted.swap(false, Ordering::SeqCst) && !self.is_over()
+    }
+
+    /// Whether the job was let go on just now.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        let went_on = self.lock().went_on;
+        self.gone_on.load(Ordering::SeqCst) || went_on.is_some_and(|at| Mono::now().since(at) < SAME_MOMENT)
+    }
+
+    /// The main loop has heard that the job was let go on.
+    pub fn go_on(&self, at: Mono) {
+        self.lock().went_on = Some(at);
+        self.gone_on.store(false, Ordering::SeqCst);
     }
 
     /// A pause begins.
@@ -97,6 +114,23 @@ mod tests {
         let length = pauses.end(Mono::now()).unwrap();
         assert!(sleeper.join().unwrap().since(start) >= length + Duration::from_millis(50));
         assert_eq!(pauses.end(Mono::now()), None);
+    }
+
+    #[test]
+    fn of_two_signals_in_one_moment_the_one_that_lets_go_on_counts() {
+        let pauses = Pauses::default();
+        assert!(!pauses.take());
+        pauses.wanted.store(true, Ordering::SeqCst);
+        assert!(pauses.take() && !pauses.take());
+        pauses.gone_on.store(true, Ordering::SeqCst);
+        pauses.wanted.store(true, Ordering::SeqCst);
+        assert!(!pauses.take(), "the other is not heard of yet");
+        pauses.go_on(Mono::now());
+        pauses.wanted.store(true, Ordering::SeqCst);
+        assert!(!pauses.take(), "it was a moment ago");
+        pauses.go_on(Mono(0));
+        pauses.wanted.store(true, Ordering::SeqCst);
+        assert!(pauses.take());
     }
 
     #[test]

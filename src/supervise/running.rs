@@ -137,7 +137,7 @@ impl Running {
                 self.hear(note);
                 self.hear_all();
             }
-            if self.core.pauses.wanted() {
+            if self.core.pauses.take() {
                 self.pause(backstage);
             }
             self.core.recorder.poll();
@@ -291,7 +291,7 @@ impl Running {
         self.core.pauses.begin(at);
         self.send(Signal::STOP);
         backstage.let_go();
-        if self.core.pauses.wanted() {
+        if !self.core.pauses.is_over() {
             // Nothing is left to do when even this is refused; the job then goes on.
             let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
             // The other threads may be stopped a moment before this one.
@@ -308,6 +308,7 @@ impl Running {
 
     fn go_on(&mut self) {
         let at = Mono::now();
+        self.core.pauses.go_on(at);
         if let Some(paused) = self.core.pauses.end(at) {
             self.core.ladder.shift(paused);
             let paused_ns = u64::try_from(paused.as_nanos()).unwrap_or(u64::MAX);
