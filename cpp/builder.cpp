@@ -26,11 +26,6 @@ void set_monitor(const Layout* layout, void* config, void* monitor) {
     method<void (*)(void*, void*)>(impl, layout->set_monitor)(impl, monitor);
 }
 
-bool is_library_code(const void* const* word, const void* library) {
-    const elf::Object& object = static_cast<const Library*>(library)->object;
-    return elf::is_inside(object, word) && elf::is_code(object, elf::word_at(word));
-}
-
 // Whether the config is one of this library's, with its monitor methods where the table says.
 bool is_plausible_config(const Library* library, void* config) {
     if (config == nullptr || implementation(config) == nullptr) {

@@ -174,13 +174,7 @@ constexpr FactLayout kFactLayouts[] = {
 };
 
 inline const FactLayout* find_fact_layout(Flavour flavour, int major, int minor) {
-    for (const FactLayout& layout : kFactLayouts) {
-        if (layout.flavour == flavour && layout.major == major && layout.first_minor <= minor &&
-            minor <= layout.last_minor) {
-            return &layout;
-        }
-    }
-    return nullptr;
+    return find_row(kFactLayouts, flavour, major, minor);
 }
 
 } // namespace stuckproof

@@ -229,11 +229,6 @@ class Asking {
     void* config_;
 };
 
-bool is_library_code(const void* const* word, const void* library) {
-    const elf::Object& object = static_cast<const Library*>(library)->object;
-    return elf::is_inside(object, word) && elf::is_code(object, elf::word_at(word));
-}
-
 } // namespace
 
 void record_facts(Recorder* recorder, Library* library, std::uint32_t build, void* network, void* config) {

@@ -53,14 +53,19 @@ constexpr Layout kLayouts[] = {
     {Flavour::rtx, 1, 7, 7, 11, kNone, 17, kNone, 18, 45, 46, 4, true, 4, true},
 };
 
-inline const Layout* find_layout(Flavour flavour, int major, int minor) {
-    for (const Layout& layout : kLayouts) {
-        if (layout.flavour == flavour && layout.major == major && layout.first_minor <= minor &&
-            minor <= layout.last_minor) {
-            return &layout;
+// The row of a table for a library and version, or null.
+template <class Row, unsigned kRows>
+const Row* find_row(const Row (&rows)[kRows], Flavour flavour, int major, int minor) {
+    for (const Row& row : rows) {
+        if (row.flavour == flavour && row.major == major && row.first_minor <= minor && minor <= row.last_minor) {
+            return &row;
         }
     }
     return nullptr;
+}
+
+inline const Layout* find_layout(Flavour flavour, int major, int minor) {
+    return find_row(kLayouts, flavour, major, minor);
 }
 
 } // namespace stuckproof

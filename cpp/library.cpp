@@ -95,4 +95,9 @@ Library* library_of(const void* create) {
     return nullptr;
 }
 
+bool is_library_code(const void* const* word, const void* library) {
+    const elf::Object& object = static_cast<const Library*>(library)->object;
+    return elf::is_inside(object, word) && elf::is_code(object, elf::word_at(word));
+}
+
 } // namespace stuckproof

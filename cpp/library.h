@@ -38,4 +38,8 @@ Library* library_of(const void* create);
 // Whether the object is a builder library of the flavour (`wanted` points to a Flavour).
 bool is_flavour(const elf::Object& object, const void* wanted);
 
+// Whether a word that lies in the library holds the address of its code; both the word and the `Library` as a table
+// copy passes them.
+bool is_library_code(const void* const* word, const void* library);
+
 } // namespace stuckproof
