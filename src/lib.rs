@@ -5,10 +5,10 @@
 //!
 //! | level | modules |
 //! |---|---|
-//! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`] |
+//! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`], [`units`] |
 //! | 1 | [`digest`], [`event`] |
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`] |
-//! | 3 | [`observe`], [`supervise`] |
+//! | 3 | [`observe`], [`supervise`], [`simulate`] |
 //! | 4 | [`evidence`], [`resume`] |
 //! | 5 | [`render`] |
 //! | 7 | [`cli`] |
@@ -27,6 +27,8 @@ pub mod mask;
 pub mod observe;
 pub mod render;
 pub mod resume;
+pub mod simulate;
 pub mod supervise;
+pub mod units;
 pub mod verdict;
 pub mod wire;

@@ -4,11 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate with its level, as the crate's documentation lists them.
-const LEVELS: [(&str, u8); 18] = [
+const LEVELS: [(&str, u8); 20] = [
     ("exit", 0),
     ("clock", 0),
     ("fsio", 0),
     ("mask", 0),
+    ("units", 0),
     ("digest", 1),
     ("event", 1),
     ("wire", 2),
@@ -18,6 +19,7 @@ const LEVELS: [(&str, u8); 18] = [
     ("baseline", 2),
     ("observe", 3),
     ("supervise", 3),
+    ("simulate", 3),
     ("evidence", 4),
     ("resume", 4),
     ("render", 5),

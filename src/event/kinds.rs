@@ -144,6 +144,8 @@ pub struct LibraryAttached {
     pub proven: String,
     /// Why messages are not recorded; null when they are.
     pub messages_unobserved: Option<String>,
+    /// Whether it is stuckproof's own simulated builder, and nothing that it built is an engine.
+    pub simulated: bool,
 }
 
 /// Fields of `attachRefused`.

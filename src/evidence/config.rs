@@ -31,6 +31,7 @@ mod tests {
             python: true,
             proven: "library".to_owned(),
             messages_unobserved: None,
+            simulated: false,
         }
     }
 

@@ -374,12 +374,7 @@ impl Gathered {
             let why = library.messages_unobserved.as_ref()?;
             Some(format!("The messages of {} are not recorded: {why}", summary::library_name(library)))
         }));
-        notes.extend(self.libraries.iter().filter(|library| library.proven == "headers").map(|library| {
-            format!(
-                "{} was attached by its published headers; this version was not proven on the real library.",
-                summary::library_name(library)
-            )
-        }));
+        notes.extend(self.libraries.iter().filter_map(summary::provenance));
         notes.extend(faults.iter().map(|fault| format!("Log: {fault}.")));
         notes
     }

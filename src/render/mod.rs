@@ -68,7 +68,8 @@ fn facts(bundle: &Bundle, out: &mut impl Write, paint: &Painter) -> io::Result<(
     for library in &evidence.libraries {
         let version = Clean::short(&library.version);
         let (flavour, path) = (Clean::short(&library.flavour), Clean::line(&library.path));
-        writeln!(out, "  builder   {flavour} {version} in process {}: {path}", library.pid)?;
+        let simulated = if library.simulated { " (simulated)" } else { "" };
+        writeln!(out, "  builder   {flavour} {version}{simulated} in process {}: {path}", library.pid)?;
     }
     writeln!(out, "  bundle    {}", Clean::line(&bundle.path.to_string_lossy()))
 }

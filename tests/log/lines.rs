@@ -167,8 +167,8 @@ fn of_a_build() -> impl Strategy<Value = EventKind> {
 fn of_the_job() -> impl Strategy<Value = EventKind> {
     prop_oneof![
         any::<u32>().prop_map(|pid| EventKind::CommandStarted(CommandStarted { pid })),
-        (any::<u32>(), vec(text(), 4), any::<bool>(), option::of(text())).prop_map(
-            |(pid, words, python, messages_unobserved)| {
+        (any::<u32>(), vec(text(), 4), any::<[bool; 2]>(), option::of(text())).prop_map(
+            |(pid, words, [python, simulated], messages_unobserved)| {
                 let [flavour, version, path, proven] = <[String; 4]>::try_from(words).expect("four words");
                 EventKind::LibraryAttached(LibraryAttached {
                     pid,
@@ -178,6 +178,7 @@ fn of_the_job() -> impl Strategy<Value = EventKind> {
                     python,
                     proven,
                     messages_unobserved,
+                    simulated,
                 })
             }
         ),

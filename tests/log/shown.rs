@@ -360,6 +360,7 @@ pub fn hostile_job(texts: &[String]) -> Job {
             python: false,
             messages_unobserved: text(3).to_owned(),
             proven: text(4).to_owned(),
+            simulated: false,
         }),
     );
     job.tell_of(COMMAND, 0, Body::Refused { reason: text(5).to_owned() }).tell(build_start());
