@@ -92,6 +92,7 @@ impl Job {
         let patience = patience(&plan, host);
         let header = JobStarted {
             environment_changes: changes,
+            bundle: bundle.path().to_string_lossy().into_owned(),
             wire: bundle.wire_place(),
             streams: streams.to_owned(),
             ..header(job, &plan, host, patience, anchor)
@@ -213,6 +214,7 @@ fn header(job: String, plan: &Plan, host: Host, patience: Patience, anchor: Anch
         kill_after_ms: ms(patience.kill_after),
         deadline_ms: plan.deadline.map(ms),
         environment_changes: Vec::new(),
+        bundle: String::new(),
         wire: String::new(),
         streams: String::new(),
     }

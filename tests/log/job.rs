@@ -38,6 +38,7 @@ pub fn header() -> JobStarted {
         kill_after_ms: 10_000,
         deadline_ms: None,
         environment_changes: vec!["LD_PRELOAD: the attach library was added".to_owned()],
+        bundle: "/home/ci/project/evidence/one".to_owned(),
         wire: "wire, in the bundle".to_owned(),
         streams: "separate".to_owned(),
     }
