@@ -23,7 +23,7 @@ pub use summary::{
 use crate::baseline::Baseline;
 use crate::digest::Hex;
 use crate::event::{Ending, JobStarted, Line, LogFault, LogReader, plain};
-use crate::fsio::{FsError, write_all_atomic};
+use crate::fsio::{FsError, write_all_atomic, write_all_whole};
 use derive::derive;
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
@@ -102,7 +102,9 @@ pub fn provisional(bundle: &Path, header: &JobStarted) -> Result<(), FsError> {
     let missing = crate::baseline::missing();
     let source = junit::Source { evidence: &evidence, phases: &phases, baseline: Err(&missing) };
     let (junit, evidence) = (junit::report(&source), pretty(&evidence));
-    write_all_atomic(bundle, &[(EVIDENCE, &evidence), (SUMMARY, &pretty(&summary)), (JUNIT, &junit)])
+    // The other two follow from the header, which is what must outlive a power cut.
+    write_all_whole(bundle, &[(SUMMARY, &pretty(&summary)), (JUNIT, &junit)])?;
+    write_all_atomic(bundle, &[(EVIDENCE, &evidence)])
 }
 
 /// Derives the evidence from the bundle's log and writes `phases.json`, `evidence.json`, `summary.json` and
