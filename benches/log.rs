@@ -253,6 +253,7 @@ fn header() -> JobStarted {
         phase_limit_ms: None,
         warnings: Vec::new(),
         environment_changes: Vec::new(),
+        bundle: String::new(),
         wire: String::new(),
         streams: "separate".to_owned(),
     }

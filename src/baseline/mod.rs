@@ -229,6 +229,7 @@ mod tests {
             deadline_from: None,
             phase_limit_ms: None,
             environment_changes: Vec::new(),
+            bundle: String::new(),
             wire: String::new(),
             streams: String::new(),
             warnings: Vec::new(),

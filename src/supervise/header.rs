@@ -61,6 +61,7 @@ pub(super) fn header(
         deadline_from: limits.from.map(str::to_owned),
         phase_limit_ms: plan.max_phase.map(ms),
         environment_changes: Vec::new(),
+        bundle: String::new(),
         wire: String::new(),
         streams: String::new(),
         warnings: Vec::new(),

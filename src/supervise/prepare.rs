@@ -101,6 +101,7 @@ impl Job {
         let (environment, changes) = environment(&bundle, &job, &voice);
         let header = JobStarted {
             environment_changes: changes,
+            bundle: bundle.path().to_string_lossy().into_owned(),
             wire: bundle.wire_place(),
             streams: streams.to_owned(),
             warnings,
