@@ -6,7 +6,7 @@ use crate::evidence::{Build, BuildPhases, End, Evidence, JobState};
 
 /// What became of a criterion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Finding {
+pub enum Finding {
     /// It holds.
     Held,
     /// It does not, for this reason.
@@ -28,7 +28,7 @@ pub(super) struct Case<'a> {
 }
 
 /// The criteria's names, in their order.
-pub(super) const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 8] = [
     "1 baseline",
     "2 phase tree",
     "3 one cancellation state",
