@@ -10,7 +10,8 @@ use crate::baseline::{self, Baseline};
 use crate::clock::{Anchor, Mono, round_ms};
 use crate::event::{
     BuildFacts, BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, Event, EventKind,
-    JobEnded, JobStarted, LadderRung, LeftoverFound, LibraryAttached, LogFault, LogReader, Message, Tree,
+    JobEnded, JobStarted, LadderRung, LeftoverFound, LibraryAttached, LogFault, LogReader, Message,
+    OutputMasked, Tree,
 };
 use crate::verdict::{BuildVerdict, Judge, Verdict};
 use std::collections::BTreeMap;
@@ -19,6 +20,10 @@ use std::path::Path;
 /// The note on a state that the record does not bear out.
 pub(super) const FOREIGN_STATE: &str =
     "The state on record does not follow from the events; do not rely on it.";
+
+/// The note on output that somebody else than the job masked.
+const MASKED_LATE: &str = "The secrets in the output were masked by whoever finished the bundle, who knows those of \
+                           their own environment only; others of the job's may still stand in it.";
 
 /// What one pass over the log gathers.
 struct Gathered {
@@ -35,6 +40,7 @@ struct Gathered {
     acknowledged: BTreeMap<u32, (Mono, CancelAcknowledged)>,
     rungs: Vec<(Mono, LadderRung)>,
     pauses: Vec<Pause>,
+    output: Option<OutputMasked>,
     leftovers: Vec<LeftoverFound>,
     lost: Vec<Loss>,
     counts: Counts,
@@ -106,6 +112,7 @@ impl Gathered {
             acknowledged: BTreeMap::new(),
             rungs: Vec::new(),
             pauses: Vec::new(),
+            output: None,
             leftovers: Vec::new(),
             lost: Vec::new(),
             counts: Counts { events: 1, ..Counts::default() },
@@ -156,6 +163,7 @@ impl Gathered {
                     pause.paused_ms.get_or_insert(round_ms(resumed.paused_ns));
                 }
             }
+            EventKind::OutputMasked(masked) => self.output = Some(masked.clone()),
             EventKind::LeftoverFound(leftover) => self.leftovers.push(leftover.clone()),
             EventKind::RecordsUnfinished(unfinished) => {
                 self.counts.unfinished_records =
@@ -202,6 +210,7 @@ impl Gathered {
             requests: self.requests(&verdict),
             ladder: self.ladder(),
             pauses: self.pauses.clone(),
+            output: self.output.clone(),
             leftovers: self.leftovers.clone(),
             times: self.times(),
             lost: self.lost.clone(),
@@ -380,6 +389,9 @@ impl Gathered {
                 summary::library_name(library)
             )
         }));
+        if self.output.as_ref().is_some_and(|output| output.by == "finalize") {
+            notes.push(MASKED_LATE.to_owned());
+        }
         notes.extend(faults.iter().map(|fault| format!("Log: {fault}.")));
         notes
     }

@@ -2,7 +2,8 @@
 //! monotonic clock in nanoseconds, as in the log; other times are RFC 3339 in UTC.
 
 use crate::event::{
-    BuildFacts, CancelSource, Cancellability, JobStarted, LeftoverFound, LibraryAttached, OpenPhase, State,
+    BuildFacts, CancelSource, Cancellability, JobStarted, LeftoverFound, LibraryAttached, OpenPhase,
+    OutputMasked, State,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,8 @@ pub struct Evidence {
     pub ladder: Vec<Rung>,
     /// The times at which job control had stopped the job.
     pub pauses: Vec<Pause>,
+    /// Who masked the secrets in the kept output, or null where none is kept or nobody has yet.
+    pub output: Option<OutputMasked>,
     /// Processes of the job that were still there after the command's end.
     pub leftovers: Vec<LeftoverFound>,
     /// The intervals of the accepted request.

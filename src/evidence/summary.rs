@@ -145,6 +145,11 @@ pub(super) fn nulls(
     let succeeded = evidence.state == super::JobState::Succeeded;
     let retry = if succeeded { "the job succeeded" } else { "this version makes no recommendation" };
     let cache = "this version does not record the timing cache";
+    let output = if evidence.finished {
+        "the bundle keeps no output of the command"
+    } else {
+        "nobody has masked the secrets in the output yet"
+    };
     let latency = match summary.cancel_source {
         None => "nobody asked for a stop",
         Some(_) => "no acknowledgement of the request is on record",
@@ -157,6 +162,7 @@ pub(super) fn nulls(
         ("cancelLatencyMs", summary.cancel_latency_ms.is_none(), latency),
         ("cleanupStatus", true, "no artifact was declared"),
         ("retryPolicy", true, retry),
+        ("output", evidence.output.is_none(), output),
         ("times.ackToCleanedMs", true, "no artifact was declared"),
     ]
     .into_iter()

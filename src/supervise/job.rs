@@ -18,6 +18,7 @@ use super::voice::Voice;
 use crate::attach::Change;
 use crate::cancel::{Cancellation, Request};
 use crate::event::JobStarted;
+use crate::mask::Secrets;
 use crate::wire::Control;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,6 +61,7 @@ pub(super) struct Core {
     pub(super) pauses: Arc<Pauses>,
     pub(super) ladder: Ladder,
     pub(super) oom: OomWatch,
+    pub(super) secrets: Arc<Secrets>,
     pub(super) voice: Voice,
     /// The keeper, once it watches over the command.
     pub(super) keeper: Option<OnDuty>,
@@ -78,6 +80,12 @@ impl Job {
     #[must_use]
     pub fn bundle(&self) -> &Path {
         self.core.bundle.path()
+    }
+
+    /// What no file of the bundle may hold.
+    #[must_use]
+    pub fn secrets(&self) -> &Arc<Secrets> {
+        &self.core.secrets
     }
 
     /// Runs the command to its end and puts everything on record.

@@ -36,6 +36,7 @@ pub use bundle::{BundleError, runner_lives};
 pub use finished::Finished;
 pub use host::{Host, Patience};
 pub use job::Job;
+pub use keep::settle_output;
 pub use keeper::{KEEPER_VERB, Orphaned, keep};
 pub use prepare::PrepareError;
 pub use recorder::Unlogged;
@@ -43,6 +44,7 @@ pub use sources::SourceError;
 pub use spawn::{EXEC_VERB, Seat, SpawnError, become_command, exec};
 pub use status::{Live, LiveBuild, LivePhase, LiveRequest};
 
+use crate::mask::Rules;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -66,8 +68,10 @@ pub struct Plan {
     pub cancel_on_stdin_close: bool,
     /// Give the command a terminal.
     pub tty: bool,
-    /// Bytes of each output stream that the bundle keeps.
-    pub output_cap: u64,
+    /// Bytes of each output stream that the bundle keeps; none where it keeps no output at all.
+    pub output_cap: Option<u64>,
+    /// Which variables hold secrets.
+    pub masking: Rules,
     /// After a success too, end processes that moved to a session of their own.
     pub kill_daemons: bool,
 }

@@ -18,8 +18,9 @@ use super::{Grace, Plan};
 use crate::attach::{self, Change};
 use crate::cancel::{Cancellation, Request};
 use crate::clock::Anchor;
-use crate::event::{JobStarted, LogError};
+use crate::event::{EventKind, JobStarted, LogError};
 use crate::fsio::FsError;
+use crate::mask::{self, Secrets};
 use crate::wire::{Control, Requested, WireError};
 use std::ffi::OsStr;
 use std::io;
@@ -75,7 +76,8 @@ impl Job {
         waiter::adopt_orphans().map_err(system("become the parent of the command's orphans"))?;
         // Early, so that it is there by the time that the log's beginning is on disk.
         let keeper = Keeper::start(&job).map_err(system("start the keeper of the command"))?;
-        let (stage, streams) = Stage::set(&plan, &bundle, &tell)?;
+        let secrets = Arc::new(Secrets::collect(&plan.masking, std::env::vars_os(), &plan.argv));
+        let (stage, streams) = Stage::set(&plan, &bundle, &secrets, &tell)?;
         let cancellation = Arc::new(cancellation(host, Arc::clone(&control), tell.clone()));
         let pauses = Arc::new(Pauses::default());
         let listener = Listener {
@@ -96,8 +98,9 @@ impl Job {
             streams: streams.to_owned(),
             ..header(job, &plan, host, patience, anchor)
         };
+        let header = without_secrets(header, &secrets);
         let log = bundle.file("events.jsonl");
-        let recorder = Recorder::create(&log, &header, bundle.wire(), Arc::clone(&control))?;
+        let recorder = Recorder::create(&log, &header, bundle.wire(), Arc::clone(&control), &secrets)?;
         let registration = register(&bundle, &header, &cancellation, &tell, &voice);
         if let Some(file) = cancel_file {
             file.listen(host, Arc::clone(&cancellation));
@@ -117,6 +120,7 @@ impl Job {
             pauses,
             ladder,
             oom,
+            secrets,
             voice,
             keeper: None,
             tell,
@@ -215,6 +219,15 @@ fn header(job: String, plan: &Plan, host: Host, patience: Patience, anchor: Anch
         environment_changes: Vec::new(),
         wire: String::new(),
         streams: String::new(),
+    }
+}
+
+/// The header without the values that stand after secret-looking options, and without secrets anywhere.
+fn without_secrets(mut header: JobStarted, secrets: &Secrets) -> JobStarted {
+    header.argv = mask::words(&header.argv);
+    match EventKind::JobStarted(header).masked(secrets).into_owned() {
+        EventKind::JobStarted(header) => header,
+        _ => unreachable!("masking makes no other kind of an event"),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::event::{
     CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobStarted, LogError, LogWriter,
     RecordsUnfinished,
 };
+use crate::mask::Secrets;
 use crate::observe::Tracker;
 use crate::verdict::{Judge, Verdict};
 use crate::wire::{Control, DAMAGED, Reader, Record, Unread};
@@ -51,8 +52,9 @@ impl Recorder {
         header: &JobStarted,
         wire: &Path,
         control: Arc<Control>,
+        secrets: &Arc<Secrets>,
     ) -> Result<Self, LogError> {
-        let mut log = LogWriter::create(path, header)?;
+        let mut log = LogWriter::create(path, header)?.masking(Arc::clone(secrets));
         log.sync()?;
         Ok(Self {
             log,
@@ -71,6 +73,12 @@ impl Recorder {
             wire_failed: false,
             lost: None,
         })
+    }
+
+    /// Whether what came from the wire, or anything else on record, held a secret.
+    #[must_use]
+    pub fn has_masked(&self) -> bool {
+        self.log.has_masked()
     }
 
     /// The log's file, whose lock whoever shares the handle holds as well.

@@ -20,7 +20,7 @@ use crate::cancel::{Answer, Request, Via};
 use crate::clock::Mono;
 use crate::event::{
     CancelRequested, CommandExited, CommandStarted, Event, EventKind, JobEnded, JobPaused, JobResumed,
-    LadderRung, State,
+    LadderRung, OutputMasked, State,
 };
 use crate::exit;
 use crate::verdict::Verdict;
@@ -97,6 +97,7 @@ impl Running {
             grace_ms: patience.grace.map(ms),
             kill_after_ms: ms(patience.kill_after),
             output_cap: self.core.plan.output_cap,
+            secrets: self.core.secrets.values(),
         }
     }
 
@@ -396,6 +397,10 @@ impl Running {
     pub(super) fn finish(mut self, backstage: Backstage, registration: Option<Registration>) -> Finished {
         let at = Mono::now();
         let (pumps, faults) = backstage.finish();
+        if self.core.plan.output_cap.is_some() {
+            let values = self.core.secrets.count();
+            self.record(at, EventKind::OutputMasked(OutputMasked { by: "runner".to_owned(), values }));
+        }
         for fault in &faults {
             self.core.recorder.lose(at, 0, fault);
         }
