@@ -249,6 +249,7 @@ fn header() -> JobStarted {
         kill_after_ms: 10_000,
         deadline_ms: None,
         environment_changes: Vec::new(),
+        bundle: String::new(),
         wire: String::new(),
         streams: "separate".to_owned(),
     }

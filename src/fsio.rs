@@ -60,13 +60,27 @@ fn hint(error: &io::Error) -> &'static str {
 /// Writes several files of one folder, each whole (temporary name, sync, rename), with one sync of the folder for all.
 pub fn write_all_atomic(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), FsError> {
     for (name, bytes) in files {
-        write_temporary(&temporary(folder, name), bytes)?;
+        write_temporary(&temporary(folder, name), bytes, File::sync_all)?;
     }
+    publish_all(folder, files)?;
+    sync_folder(folder)
+}
+
+/// Writes several files of one folder, each whole (temporary name, rename) for every reader and after every kill, but
+/// not after a power cut: for what can be derived again.
+pub fn write_all_whole(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), FsError> {
+    for (name, bytes) in files {
+        write_temporary(&temporary(folder, name), bytes, |_| Ok(()))?;
+    }
+    publish_all(folder, files)
+}
+
+fn publish_all(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), FsError> {
     for (name, _) in files {
         let path = folder.join(name);
         std::fs::rename(temporary(folder, name), &path).map_err(|e| FsError::new("publish", &path, e))?;
     }
-    sync_folder(folder)
+    Ok(())
 }
 
 /// The name that a file has until it is whole. It starts with no dot: artifact uploads skip hidden files, and a
@@ -75,9 +89,13 @@ fn temporary(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.part-{}", std::process::id()))
 }
 
-fn write_temporary(path: &Path, bytes: &[u8]) -> Result<(), FsError> {
+fn write_temporary(
+    path: &Path,
+    bytes: &[u8],
+    settle: impl Fn(&File) -> io::Result<()>,
+) -> Result<(), FsError> {
     let mut file = File::create(path).map_err(|e| FsError::new("create", path, e))?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    let written = file.write_all(bytes).and_then(|()| settle(&file));
     written.map_err(|e| {
         // The error is what matters; a leftover of a failed write is of no use to anybody.
         let _ = std::fs::remove_file(path);

@@ -230,6 +230,7 @@ mod tests {
             kill_after_ms: 0,
             deadline_ms: None,
             environment_changes: Vec::new(),
+            bundle: String::new(),
             wire: String::new(),
             streams: String::new(),
         }

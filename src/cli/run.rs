@@ -45,6 +45,10 @@ pub(super) struct Options {
     /// servers); after anything else they are ended in any case
     #[arg(long)]
     kill_daemons: bool,
+    /// A file that the build is made from, for the evidence and the hash of the build; may be repeated. ONNX files that
+    /// the command names are found, and so are the files that they keep weights in
+    #[arg(long = "input", value_name = "PATH")]
+    inputs: Vec<PathBuf>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -77,6 +81,7 @@ impl From<Options> for Plan {
             cancel_on_stdin_close: options.cancel_on_stdin_close,
             tty: options.tty,
             output_cap: (!options.output.no_output_copy).then_some(options.output.output_cap),
+            inputs: options.inputs,
             masking: options.masking.into(),
             kill_daemons: options.kill_daemons,
         }

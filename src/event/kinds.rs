@@ -119,6 +119,8 @@ pub struct JobStarted {
     /// What the attach library's place and the environment of the child were changed to, in words (`LD_PRELOAD`,
     /// `ASAN_OPTIONS`).
     pub environment_changes: Vec<String>,
+    /// The bundle's folder, as an absolute path while the job ran.
+    pub bundle: String,
     /// Where the wire's mapped files lie, and why there.
     pub wire: String,
     /// How the command's streams are kept: `separate`, `merged` or `terminal`.

@@ -46,7 +46,7 @@ impl EventKind {
             Self::JobStarted(job) => {
                 job.argv.iter_mut().for_each(hide);
                 job.environment_changes.iter_mut().for_each(hide);
-                [&mut job.cwd, &mut job.host, &mut job.wire].into_iter().for_each(hide);
+                [&mut job.cwd, &mut job.host, &mut job.bundle, &mut job.wire].into_iter().for_each(hide);
             }
             Self::LibraryAttached(library) => hide(&mut library.path),
             Self::AttachRefused(refused) => hide(&mut refused.reason),

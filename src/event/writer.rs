@@ -452,7 +452,7 @@ mod tests {
         let header = serde_json::json!({
             "format": 1, "job": "j", "stuckproof": "0", "argv": [], "cwd": "/", "host": "h", "runnerPid": 1,
             "ciHost": null, "anchorMonoNs": 1, "anchorWallNs": 1, "graceMs": null, "killAfterMs": 1,
-            "deadlineMs": null, "environmentChanges": [], "wire": "", "streams": "merged"
+            "deadlineMs": null, "environmentChanges": [], "bundle": "", "wire": "", "streams": "merged"
         });
         serde_json::from_value(header).expect("every field is there")
     }

@@ -2,19 +2,22 @@
 //! errors and requests only.
 
 use super::model::{
-    Build, Command, Counts, ErrorLine, Evidence, JobState, Loss, MessageCounts, Pause, Refusal, Request,
-    Rung, SilenceFacts, Times,
+    Build, Command, Counts, ErrorLine, Evidence, Input, JobState, Loss, MessageCounts, Pause, Refusal,
+    Request, Rung, SilenceFacts, Times,
 };
-use super::{Bundle, EVENTS, EvidenceError, Phases, Summary, config, gpu, summary};
+use super::{Bundle, EvidenceError, Phases, Summary, config, gpu, summary};
 use crate::baseline::{self, Baseline};
+use crate::cancel::Via;
 use crate::clock::{Anchor, Mono, round_ms};
 use crate::event::{
     BuildFacts, BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, Event, EventKind,
-    JobEnded, JobStarted, LadderRung, LeftoverFound, LibraryAttached, LogFault, LogReader, Message,
-    OutputMasked, Tree,
+    InputDigested, InputIdentified, JobEnded, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Line,
+    LogFault, LogReader, Message, OutputMasked, Tree,
 };
+use crate::exit;
 use crate::verdict::{BuildVerdict, Judge, Verdict};
 use std::collections::BTreeMap;
+use std::io::BufRead;
 use std::path::Path;
 
 /// The note on a state that the record does not bear out.
@@ -40,6 +43,7 @@ struct Gathered {
     acknowledged: BTreeMap<u32, (Mono, CancelAcknowledged)>,
     rungs: Vec<(Mono, LadderRung)>,
     pauses: Vec<Pause>,
+    inputs: Vec<Input>,
     output: Option<OutputMasked>,
     leftovers: Vec<LeftoverFound>,
     lost: Vec<Loss>,
@@ -49,26 +53,31 @@ struct Gathered {
 }
 
 /// Reads the bundle's log and derives everything from it.
-pub(super) fn derive(path: &Path) -> Result<Bundle, EvidenceError> {
-    let mut reader = LogReader::open(&path.join(EVENTS))
-        .map_err(|source| EvidenceError::NoLog { path: path.to_owned(), source })?;
+pub(super) fn derive<R: BufRead>(
+    path: &Path,
+    mut reader: LogReader<R>,
+    baseline: Result<Baseline, String>,
+    mut see: impl FnMut(&Line, &[u8]),
+) -> Result<Bundle, EvidenceError> {
     let mut faults = Vec::new();
     let mut gathered: Option<Gathered> = None;
     loop {
         match reader.read() {
             Ok(None) => break,
-            Ok(Some(line)) => match (&mut gathered, &line.event.kind) {
-                (Some(gathered), _) => gathered.see(&line.event),
-                (none, EventKind::JobStarted(header)) => *none = Some(Gathered::new(header.clone())),
-                _ => {}
-            },
+            Ok(Some(line)) => {
+                see(&line, reader.text());
+                match (&mut gathered, &line.event.kind) {
+                    (Some(gathered), _) => gathered.see(&line.event),
+                    (none, EventKind::JobStarted(header)) => *none = Some(Gathered::new(header.clone())),
+                    _ => {}
+                }
+            }
             Err(fault) => faults.push(fault),
         }
     }
     let Some(mut gathered) = gathered else { return Err(without_header(path, faults)) };
     gathered.tree.finish();
     let ending = reader.ending();
-    let baseline = baseline::load(path);
     let (evidence, summary) = gathered.evidence(ending, &faults, baseline.as_ref());
     Ok(Bundle {
         path: path.to_owned(),
@@ -77,6 +86,8 @@ pub(super) fn derive(path: &Path) -> Result<Bundle, EvidenceError> {
         baseline,
         evidence,
         ending,
+        head: reader.head(),
+        follows: gathered.end_follows(),
         faults,
     })
 }
@@ -112,6 +123,7 @@ impl Gathered {
             acknowledged: BTreeMap::new(),
             rungs: Vec::new(),
             pauses: Vec::new(),
+            inputs: Vec::new(),
             output: None,
             leftovers: Vec::new(),
             lost: Vec::new(),
@@ -163,6 +175,13 @@ impl Gathered {
                     pause.paused_ms.get_or_insert(round_ms(resumed.paused_ns));
                 }
             }
+            EventKind::InputIdentified(input) => self.inputs.push(self.input(at, input)),
+            EventKind::InputDigested(digested) => self.digested(digested),
+            EventKind::InputChanged(changed) => {
+                if let Some(input) = self.input_of(changed.input) {
+                    input.changed.get_or_insert_with(|| changed.what.clone());
+                }
+            }
             EventKind::OutputMasked(masked) => self.output = Some(masked.clone()),
             EventKind::LeftoverFound(leftover) => self.leftovers.push(leftover.clone()),
             EventKind::RecordsUnfinished(unfinished) => {
@@ -205,6 +224,7 @@ impl Gathered {
             command: self.command(),
             libraries: self.libraries.clone(),
             refusals: self.refusals.clone(),
+            inputs: self.inputs(),
             builds: self.tree.builds().map(|build| self.build(build, &verdict)).collect(),
             errors: self.errors(None),
             requests: self.requests(&verdict),
@@ -231,6 +251,7 @@ impl Gathered {
         let acknowledged = self.acknowledged.get(&tree.build);
         let library = summary::library_in(&self.libraries, tree.pid);
         let facts = self.facts.get(&tree.build);
+        let contents = config::contents(&self.inputs);
         Build {
             build: tree.build,
             pid: tree.pid,
@@ -238,7 +259,10 @@ impl Gathered {
             method: tree.method.clone(),
             chained: tree.chained,
             library: library.map(summary::library_name),
-            config_hash: library.zip(facts).map(|(library, facts)| config::hash(library, facts)),
+            config_hash: contents.as_ref().ok().and_then(|contents| {
+                library.zip(facts).map(|(library, facts)| config::hash(library, facts, contents))
+            }),
+            config_hash_partial: contents.is_ok_and(|contents| contents.is_empty()),
             facts: facts.cloned(),
             state: settled.map_or(self.live(), |build| build.state.into()),
             cause: settled.and_then(|build| build.cause.clone()),
@@ -258,9 +282,60 @@ impl Gathered {
         }
     }
 
+    fn input(&self, at: Mono, input: &InputIdentified) -> Input {
+        Input {
+            input: input.input,
+            kind: input.kind,
+            path: input.path.clone(),
+            of: input.of,
+            bytes: input.bytes,
+            modified_ns: input.modified_ns,
+            inode: input.inode,
+            build_id: input.build_id.clone(),
+            at: self.wall(at),
+            t_ns: at.0,
+            sha256: None,
+            changed: None,
+            reason: input.reason.clone(),
+        }
+    }
+
+    fn input_of(&mut self, number: u32) -> Option<&mut Input> {
+        self.inputs.iter_mut().find(|input| input.input == number)
+    }
+
+    fn digested(&mut self, digested: &InputDigested) {
+        if let Some(input) = self.input_of(digested.input) {
+            input.sha256.clone_from(&digested.sha256);
+            input.reason.clone_from(&digested.reason);
+        }
+    }
+
+    /// The inputs; after the end nobody reads the rest.
+    fn inputs(&self) -> Vec<Input> {
+        let mut inputs = self.inputs.clone();
+        let unread = |input: &&mut Input| input.sha256.is_none() && input.reason.is_none();
+        for input in inputs.iter_mut().filter(unread).filter(|_| self.ended.is_some()) {
+            input.reason = Some("the record ends before it was read".to_owned());
+        }
+        inputs
+    }
+
     /// The state of what has not ended.
     fn live(&self) -> JobState {
         if self.accepted().is_some() { JobState::Cancelling } else { JobState::Running }
+    }
+
+    /// Whether the end on record, with its exit code, is the one that the runner gives to such a job.
+    fn end_follows(&self) -> bool {
+        let Some(end) = &self.ended else { return true };
+        let verdict = self.judge.verdict();
+        let accepted = self.requests.iter().find(|(_, request)| request.accepted);
+        let deadline = accepted.is_some_and(|(_, request)| request.via == Via::Deadline.name());
+        let exited = self.exited.as_ref().map(|(_, exited)| exited);
+        let code = verdict.exit_code(exited, exit::OWN_FAULT, deadline, !self.lost.is_empty());
+        let Verdict { state, cause, observed, .. } = verdict;
+        *end == JobEnded { state, cause, observed, exit_code: code }
     }
 
     fn accepted(&self) -> Option<Mono> {

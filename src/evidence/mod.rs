@@ -12,6 +12,7 @@ mod phases;
 mod schema;
 mod summary;
 
+pub use junit::{Finding, Findings, NAMES as CRITERIA, findings};
 pub use model::*;
 pub use phases::{BuildPhases, End, Phase, Phases};
 pub use schema::schema;
@@ -20,10 +21,11 @@ pub use summary::{
 };
 
 use crate::baseline::Baseline;
-use crate::event::{Ending, JobStarted, LogFault, plain};
-use crate::fsio::{FsError, write_all_atomic};
+use crate::digest::Hex;
+use crate::event::{Ending, JobStarted, Line, LogFault, LogReader, plain};
+use crate::fsio::{FsError, write_all_atomic, write_all_whole};
 use derive::derive;
-use std::io;
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -84,6 +86,10 @@ pub struct Bundle {
     pub baseline: Result<Baseline, String>,
     /// How the log ends.
     pub ending: Ending,
+    /// The digest of the log's last whole line: the head of its chain.
+    pub head: Hex,
+    /// Whether the end on record is the one that follows from the events; also true where there is no end.
+    pub follows: bool,
     /// What is wrong with the log.
     pub faults: Vec<LogFault>,
 }
@@ -94,9 +100,11 @@ pub fn provisional(bundle: &Path, header: &JobStarted) -> Result<(), FsError> {
     let (evidence, summary) = derive::provisional(header);
     let phases = Phases { format: 1, finished: false, builds: Vec::new() };
     let missing = crate::baseline::missing();
-    let source = junit::Source { evidence: &evidence, phases: &phases, baseline: Err(&missing), bundle };
+    let source = junit::Source { evidence: &evidence, phases: &phases, baseline: Err(&missing) };
     let (junit, evidence) = (junit::report(&source), pretty(&evidence));
-    write_all_atomic(bundle, &[(EVIDENCE, &evidence), (SUMMARY, &pretty(&summary)), (JUNIT, &junit)])
+    // The other two follow from the header, which is what must outlive a power cut.
+    write_all_whole(bundle, &[(SUMMARY, &pretty(&summary)), (JUNIT, &junit)])?;
+    write_all_atomic(bundle, &[(EVIDENCE, &evidence)])
 }
 
 /// Derives the evidence from the bundle's log and writes `phases.json`, `evidence.json`, `summary.json` and
@@ -109,25 +117,47 @@ pub fn write(bundle: &Path) -> Result<Evidence, EvidenceError> {
     if let Some(fault) = derived.faults.drain(..).next() {
         return Err(EvidenceError::Log { path: bundle.to_owned(), fault });
     }
-    let (phases, evidence, summary) =
-        (compact(&derived.phases), pretty(&derived.evidence), pretty(&derived.summary));
-    let source = junit::Source {
-        evidence: &derived.evidence,
-        phases: &derived.phases,
-        baseline: derived.baseline.as_ref(),
-        bundle,
+    let files = files(&derived);
+    let differs = |(name, bytes): &&(&str, Vec<u8>)| {
+        !std::fs::read(bundle.join(name)).is_ok_and(|old| old == bytes.as_slice())
     };
-    let junit = junit::report(&source);
-    let files = [(PHASES, &*phases), (EVIDENCE, &*evidence), (SUMMARY, &*summary), (JUNIT, &*junit)];
-    let differs =
-        |(name, bytes): &(&str, &[u8])| !std::fs::read(bundle.join(name)).is_ok_and(|old| old == *bytes);
-    write_all_atomic(bundle, &files.into_iter().filter(differs).collect::<Vec<_>>())?;
+    let files: Vec<_> = files.iter().filter(differs).map(|(name, bytes)| (*name, bytes.as_slice())).collect();
+    write_all_atomic(bundle, &files)?;
     Ok(derived.evidence)
+}
+
+/// The derived files of a bundle with their bytes, as [`write()`] writes them.
+#[must_use]
+pub fn files(bundle: &Bundle) -> Vec<(&'static str, Vec<u8>)> {
+    vec![
+        (PHASES, compact(&bundle.phases)),
+        (EVIDENCE, pretty(&bundle.evidence)),
+        (SUMMARY, pretty(&bundle.summary)),
+        (JUNIT, junit::report(&bundle.report_source())),
+    ]
+}
+
+impl Bundle {
+    fn report_source(&self) -> junit::Source<'_> {
+        junit::Source { evidence: &self.evidence, phases: &self.phases, baseline: self.baseline.as_ref() }
+    }
 }
 
 /// Reads a bundle from its log, finished or not. Faults of the log are listed, not fatal.
 pub fn load(bundle: &Path) -> Result<Bundle, EvidenceError> {
-    derive(bundle)
+    let log = LogReader::open(&bundle.join(EVENTS))
+        .map_err(|source| EvidenceError::NoLog { path: bundle.to_owned(), source })?;
+    read(bundle, log, crate::baseline::load(bundle), |_, _| {})
+}
+
+/// The same from a log and a baseline that the caller has opened. `see` gets each line that can be read, and its bytes.
+pub fn read<R: BufRead>(
+    bundle: &Path,
+    log: LogReader<R>,
+    baseline: Result<Baseline, String>,
+    see: impl FnMut(&Line, &[u8]),
+) -> Result<Bundle, EvidenceError> {
+    derive(bundle, log, baseline, see)
 }
 
 fn pretty(value: &impl serde::Serialize) -> Vec<u8> {

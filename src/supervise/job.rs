@@ -17,7 +17,8 @@ use super::status::Live;
 use super::voice::Voice;
 use crate::attach::Change;
 use crate::cancel::{Cancellation, Request};
-use crate::event::JobStarted;
+use crate::event::{Event, JobStarted};
+use crate::input::Reading;
 use crate::mask::Secrets;
 use crate::wire::Control;
 use std::path::Path;
@@ -34,6 +35,8 @@ pub(super) enum Note {
     JobControl(JobControl),
     /// Somebody asks how the job is.
     Status(SyncSender<Live>),
+    /// What was found out about an input; nothing when there is no more to tell.
+    Input(Option<Box<Event>>),
     /// A pump has carried everything.
     Carried,
     /// Everything was said.
@@ -65,6 +68,7 @@ pub(super) struct Core {
     pub(super) voice: Voice,
     /// The keeper, once it watches over the command.
     pub(super) keeper: Option<OnDuty>,
+    pub(super) inputs: Reading,
     pub(super) tell: Sender<Note>,
     pub(super) notes: Receiver<Note>,
 }

@@ -70,6 +70,8 @@ pub struct Plan {
     pub tty: bool,
     /// Bytes of each output stream that the bundle keeps; none where it keeps no output at all.
     pub output_cap: Option<u64>,
+    /// Files that the builds are made from, besides the ONNX files that the command names.
+    pub inputs: Vec<PathBuf>,
     /// Which variables hold secrets.
     pub masking: Rules,
     /// After a success too, end processes that moved to a session of their own.

@@ -20,6 +20,7 @@ use crate::cancel::{Cancellation, Request};
 use crate::clock::Anchor;
 use crate::event::{EventKind, JobStarted, LogError};
 use crate::fsio::FsError;
+use crate::input::{InputError, Inputs, Reading};
 use crate::mask::{self, Secrets};
 use crate::wire::{Control, Requested, WireError};
 use std::ffi::OsStr;
@@ -41,6 +42,9 @@ pub enum PrepareError {
     /// A source of a stop cannot be watched.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// An input cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// The log cannot be started.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -67,6 +71,7 @@ impl Job {
         if plan.cancel_on_stdin_close {
             sources::check_stdin()?;
         }
+        let (inputs, identified) = Inputs::find(&plan.inputs, &plan.argv)?;
         let cancel_file = plan.cancel_file.as_deref().map(CancelFile::watch).transpose()?;
         let anchor = Anchor::now();
         let job = new_job(chrono::DateTime::from_timestamp_nanos(anchor.wall_ns.cast_signed()));
@@ -94,13 +99,19 @@ impl Job {
         let patience = patience(&plan, host);
         let header = JobStarted {
             environment_changes: changes,
+            bundle: bundle.path().to_string_lossy().into_owned(),
             wire: bundle.wire_place(),
             streams: streams.to_owned(),
             ..header(job, &plan, host, patience, anchor)
         };
         let header = without_secrets(header, &secrets);
         let log = bundle.file("events.jsonl");
-        let recorder = Recorder::create(&log, &header, bundle.wire(), Arc::clone(&control), &secrets)?;
+        let mut recorder = Recorder::create(&log, &header, bundle.wire(), Arc::clone(&control), &secrets)?;
+        for event in &identified {
+            recorder.append(event);
+        }
+        let inputs = Reading::begin(inputs, Box::new(told(&tell, Note::Input)))
+            .map_err(system("start a thread that reads the inputs"))?;
         let registration = register(&bundle, &header, &cancellation, &tell, &voice);
         if let Some(file) = cancel_file {
             file.listen(host, Arc::clone(&cancellation));
@@ -123,6 +134,7 @@ impl Job {
             secrets,
             voice,
             keeper: None,
+            inputs,
             tell,
             notes,
         };
@@ -217,6 +229,7 @@ fn header(job: String, plan: &Plan, host: Host, patience: Patience, anchor: Anch
         kill_after_ms: ms(patience.kill_after),
         deadline_ms: plan.deadline.map(ms),
         environment_changes: Vec::new(),
+        bundle: String::new(),
         wire: String::new(),
         streams: String::new(),
     }

@@ -38,6 +38,8 @@ pub struct Recorder {
     records: Vec<Record>,
     events: Vec<Event>,
     unlogged: Unlogged,
+    /// Libraries that were met since the last question.
+    libraries: Vec<String>,
     dirty: bool,
     /// Whether something was appended that must survive a crash of the machine.
     weighty: bool,
@@ -68,6 +70,7 @@ impl Recorder {
             records: Vec::new(),
             events: Vec::new(),
             unlogged: Unlogged::default(),
+            libraries: Vec::new(),
             dirty: false,
             weighty: false,
             wire_failed: false,
@@ -142,7 +145,15 @@ impl Recorder {
         self.put(event);
     }
 
+    /// The files of the libraries that were met since this was last called.
+    pub fn take_libraries(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.libraries)
+    }
+
     fn put(&mut self, event: &Event) {
+        if let EventKind::LibraryAttached(library) = &event.kind {
+            self.libraries.push(library.path.clone());
+        }
         self.judge.see(event);
         self.board.note(event);
         self.weighty |= weighty(&event.kind);

@@ -48,7 +48,7 @@ pub fn header() -> JobStarted {
         "format": 1, "job": "20270115t080000z-77-abcd", "stuckproof": "0.1.0", "argv": ["trtexec", "--onnx=m.onnx"],
         "cwd": "/home/ci", "host": "runner-7", "runnerPid": 77, "ciHost": "gitlab", "anchorMonoNs": START,
         "anchorWallNs": 1_800_000_000_000_000_000_u64, "graceMs": 60_000, "killAfterMs": 10_000,
-        "deadlineMs": null, "environmentChanges": [], "wire": "wire: in the bundle", "streams": "separate"
+        "deadlineMs": null, "environmentChanges": [], "bundle": "/home/ci/bundle", "wire": "wire: in the bundle", "streams": "separate"
     });
     serde_json::from_value(header).expect("every field is there")
 }

@@ -8,9 +8,12 @@ mod criteria;
 mod xml;
 
 use crate::baseline::Baseline;
-use crate::evidence::{Build, ErrorLine, Evidence, JobState, Phases};
+use crate::event::JobStarted;
+use crate::evidence::{Build, Bundle, ErrorLine, Evidence, JobState, Phases};
 use crate::mask;
-use criteria::{Case, Finding, NAMES};
+pub use criteria::{Finding, NAMES};
+
+use criteria::Case;
 use junit_report::{Duration, OffsetDateTime, Report, TestCase, TestResult, TestSuite};
 use std::fmt::Write;
 use std::path::Path;
@@ -38,8 +41,6 @@ pub(super) struct Source<'a> {
     pub(super) evidence: &'a Evidence,
     pub(super) phases: &'a Phases,
     pub(super) baseline: Result<&'a Baseline, &'a String>,
-    /// The bundle's folder.
-    pub(super) bundle: &'a Path,
 }
 
 /// The report.
@@ -53,6 +54,29 @@ pub(super) fn report(source: &Source) -> Vec<u8> {
     report.write_xml(&mut xml).expect("memory takes everything");
     xml.push(b'\n');
     xml
+}
+
+/// What became of the criteria in one build, or in a job without any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Findings {
+    /// The build; `None` for a job in which none was seen.
+    pub build: Option<u32>,
+    /// A finding on each criterion, in the order of [`NAMES`].
+    pub findings: [Finding; 8],
+}
+
+/// What became of the criteria in each build of a bundle.
+#[must_use]
+pub fn findings(bundle: &Bundle) -> Vec<Findings> {
+    let source = bundle.report_source();
+    let builds = bundle.evidence.builds.iter();
+    let of_build =
+        builds.map(|build| Findings { build: Some(build.build), findings: source.findings(build) });
+    let mut found: Vec<Findings> = of_build.collect();
+    if found.is_empty() {
+        found.push(Findings { build: None, findings: criteria::of_job(&bundle.evidence) });
+    }
+    found
 }
 
 /// One case before it is written.
@@ -99,10 +123,14 @@ impl Source<'_> {
             result: self.ending(build.state, build.cause.as_deref()),
             text: errors(&build.errors),
         }));
+        self.add_findings(&mut suite, &classname, self.findings(build));
+        suite
+    }
+
+    fn findings(&self, build: &Build) -> [Finding; 8] {
         let phases = self.phases.builds.iter().find(|phases| phases.build == build.build);
         let case = Case { evidence: self.evidence, build, phases, baseline: self.baseline };
-        self.add_findings(&mut suite, &classname, criteria::of_build(&case));
-        suite
+        criteria::of_build(&case)
     }
 
     fn suite(&self, name: &str) -> TestSuite {
@@ -182,8 +210,8 @@ impl Source<'_> {
 
     /// The line by which GitLab finds the evidence, where that lies below the job's folder: other paths it ignores.
     fn attachment(&self) -> Option<String> {
-        let absolute = std::path::absolute(self.bundle).ok()?;
-        let path = absolute.strip_prefix(&self.evidence.header.cwd).ok()?.join(super::EVIDENCE);
+        let JobStarted { bundle, cwd, .. } = &self.evidence.header;
+        let path = Path::new(bundle).strip_prefix(cwd).ok()?.join(super::EVIDENCE);
         let path = path.to_str()?;
         let plain = xml::line(path) == path && !path.contains(['[', ']', '|']);
         plain.then(|| format!("[[ATTACHMENT|{path}]]"))
