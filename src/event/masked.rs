@@ -45,7 +45,7 @@ impl EventKind {
         match self {
             Self::JobStarted(job) => {
                 job.argv.iter_mut().for_each(hide);
-                job.environment_changes.iter_mut().for_each(hide);
+                job.environment_changes.iter_mut().chain(&mut job.warnings).for_each(hide);
                 [&mut job.cwd, &mut job.host, &mut job.bundle, &mut job.wire].into_iter().for_each(hide);
             }
             Self::LibraryAttached(library) => hide(&mut library.path),

@@ -12,9 +12,9 @@ use stuckproof::clock::{Anchor, Mono};
 use stuckproof::event::{
     ApplicationDeclined, AttachRefused, BuildDescribed, BuildFacts, BuildReturned, BuildStarted,
     CancelAcknowledged, CancelRequested, CancelSource, CancelState, CommandExited, CommandStarted, Encoder,
-    Ending, Event, EventKind, EvidenceLost, InputChanged, InputDigested, InputIdentified, InputKind,
-    JobEnded, JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Line, LogError,
-    LogFault, LogReader, LogWriter, Message, OpenPhase, OutputMasked, PhaseAborted, PhaseFinished,
+    Ending, Event, EventKind, EvidenceLost, HostProfile, InputChanged, InputDigested, InputIdentified,
+    InputKind, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Line,
+    LogError, LogFault, LogReader, LogWriter, Message, OpenPhase, OutputMasked, PhaseAborted, PhaseFinished,
     PhaseStarted, ProfileShape, RecordsUnfinished, State, StepCompleted, Tensor,
 };
 
@@ -227,7 +227,7 @@ fn of_the_processes() -> impl Strategy<Value = EventKind> {
     });
     let masked =
         (text(), any::<u64>()).prop_map(|(by, values)| EventKind::OutputMasked(OutputMasked { by, values }));
-    prop_oneof![paused, resumed, leftover, masked, of_an_input()]
+    prop_oneof![paused, resumed, leftover, masked].boxed()
 }
 
 /// What is known of the files that builds are made from.
@@ -256,7 +256,7 @@ fn of_an_input() -> impl Strategy<Value = EventKind> {
         });
     let changed = (any::<u32>(), text())
         .prop_map(|(input, what)| EventKind::InputChanged(InputChanged { input, what }));
-    prop_oneof![identified, digested, changed]
+    prop_oneof![identified.boxed(), digested.boxed(), changed.boxed()]
 }
 
 fn last() -> impl Strategy<Value = EventKind> {
@@ -267,9 +267,30 @@ fn last() -> impl Strategy<Value = EventKind> {
     )
 }
 
+fn profile() -> impl Strategy<Value = HostProfile> {
+    (text(), text(), text(), any::<(Option<u64>, u64, Option<u64>, u64, Option<u64>)>()).prop_map(
+        |(name, chosen_by, ladder, (allows_ms, provisional_ms, grace_ms, kill_after_ms, complete_ms))| {
+            HostProfile {
+                name,
+                chosen_by,
+                ladder,
+                allows_ms,
+                provisional_ms,
+                grace_ms,
+                kill_after_ms,
+                complete_ms,
+            }
+        },
+    )
+}
+
 fn first() -> impl Strategy<Value = JobStarted> {
-    (vec(text(), 0..5), text(), option::of(text()), any::<(Option<u64>, u64, Option<u64>)>()).prop_map(
-        |(argv, host, ci_host, (grace_ms, kill_after_ms, deadline_ms))| JobStarted {
+    (vec(text(), 0..5), text(), option::of(text()), any::<(Option<u64>, u64, Option<u64>)>(), profile())
+        .prop_map(|(argv, host, ci_host, (grace_ms, kill_after_ms, deadline_ms), host_profile)| JobStarted {
+            warnings: argv.clone(),
+            deadline_from: ci_host.clone(),
+            host_profile: Box::new(host_profile),
+            phase_limit_ms: grace_ms,
             argv,
             host,
             ci_host,
@@ -277,14 +298,13 @@ fn first() -> impl Strategy<Value = JobStarted> {
             kill_after_ms,
             deadline_ms,
             ..header()
-        },
-    )
+        })
 }
 
 /// The events of a log: a header, at most so many of anything, and an end or not.
 pub fn events(most: usize) -> impl Strategy<Value = Vec<Event>> {
     let at = prop_oneof![START..START + 10_000_000_000, any::<u64>()].prop_map(Mono);
-    let kind = prop_oneof![4 => frequent(), 2 => of_a_build(), 2 => of_the_job().boxed(), 1 => of_the_processes().boxed()];
+    let kind = prop_oneof![4 => frequent(), 2 => of_a_build(), 2 => of_the_job().boxed(), 1 => of_the_processes().boxed(), 1 => of_an_input().boxed()];
     (first(), vec((at, kind), 0..most), option::of(last())).prop_map(|(first, middle, last)| {
         let head = Event { at: first.anchor().mono, kind: EventKind::JobStarted(first) };
         let middle = middle.into_iter().map(|(at, kind)| Event { at, kind });
