@@ -259,3 +259,18 @@ fn a_shell_in_between_is_found() {
     let noted = bundle.evidence["notes"].as_array().expect("a list").iter();
     assert!(noted.filter_map(Value::as_str).any(|note| note.contains(warning)));
 }
+
+/// A phase that is open for too long is a reason to stop, and its name is on record.
+#[test]
+fn real_phase_limit() {
+    let options = ["--max-phase", "1s", "--grace", "none"];
+    let ended =
+        common::job::run(&options, &script("user_monitor.py", &[&model("slow"), "/dev/null", "/dev/null"]));
+    let bundle = ended.bundle();
+    bundle.assert_state("cancelled", Some("service"));
+    assert_eq!(ended.code(), 124, "{}", ended.stderr);
+    let request = accepted(&bundle);
+    assert_eq!(request["via"], "phase limit");
+    let reason = request["reason"].as_str().expect("a reason");
+    assert!(reason.starts_with("the phase ") && reason.ends_with("; the limit is 1.0 s"), "{reason}");
+}
