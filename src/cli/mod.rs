@@ -4,6 +4,7 @@ mod cancel;
 mod completions;
 mod finalize;
 mod keep;
+mod masking;
 mod run;
 mod show;
 mod simulate;
@@ -93,7 +94,7 @@ pub fn main() -> ExitCode {
         Verb::Cancel(options) => cancel::main(&options),
         Verb::Status(options) => status::main(&options),
         Verb::Show(options) => show::main(&options),
-        Verb::Finalize(options) => finalize::main(&options),
+        Verb::Finalize(options) => finalize::main(options),
         Verb::Simulate(options) => simulate::main(options),
         Verb::Completions(options) => completions::main(&options, command()),
         Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.seat(), exec.bound)),

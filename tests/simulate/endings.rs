@@ -39,13 +39,7 @@ fn a_build_of_tensorrt_10() {
 
 #[test]
 fn a_cancel_in_a_long_silence_is_answered_at_its_end() {
-    let job = Scene::new().start(&NO_SIGNALS, "search");
-    let phase = "\"name\":\"Timing tactics\"";
-    crate::common::wait_for("the silence", || {
-        Bundle::lines_so_far(&job.place().bundle(), &["phaseStarted", phase]).pop()
-    });
-    job.signal(rustix::process::Signal::INT);
-    let ended = job.end();
+    let ended = Scene::new().cancel(&NO_SIGNALS, "search");
     let bundle = ended.bundle();
     bundle.assert_state("cancelled", Some("api"));
     assert_simulated(&bundle, "TensorRT-RTX 1.7.1.116");
@@ -57,8 +51,8 @@ fn a_cancel_in_a_long_silence_is_answered_at_its_end() {
 
 #[test]
 fn a_builder_that_ignores_false_is_killed() {
-    let options = ["--deadline", "200ms", "--grace", "300ms", "--kill-after", "300ms"];
-    let ended = Scene::new().run(&options, "deaf");
+    let options = ["--grace", "300ms", "--kill-after", "300ms"];
+    let ended = Scene::new().cancel(&options, "deaf");
     let bundle = ended.bundle();
     bundle.assert_state("failed", Some("killed_by_runner"));
     assert_simulated(&bundle, "TensorRT 11.4.0.0");
@@ -71,7 +65,7 @@ fn a_builder_that_ignores_false_is_killed() {
 
 #[test]
 fn an_engine_after_false_is_a_success_and_the_cancel_too_late() {
-    let ended = Scene::new().run(&["--deadline", "200ms"], "too_late");
+    let ended = Scene::new().cancel(&NO_SIGNALS, "too_late");
     let bundle = ended.bundle();
     bundle.assert_state("succeeded", None);
     assert_simulated(&bundle, "TensorRT 11.1.0.0");
@@ -101,8 +95,8 @@ fn an_error_of_the_builder_in_a_tool_that_goes_on() {
 
 #[test]
 fn a_deadlock_is_ended_by_the_ladder() {
-    let options = ["--deadline", "300ms", "--grace", "100ms", "--kill-after", "5s"];
-    let bundle = Scene::new().run(&options, "hang").bundle();
+    let options = ["--grace", "100ms", "--kill-after", "5s"];
+    let bundle = Scene::new().cancel(&options, "hang").bundle();
     bundle.assert_state("failed", Some("killed_by_runner"));
     assert_simulated(&bundle, "TensorRT 10.16.1.0");
     assert_eq!(bundle.summary["language"], "python");

@@ -76,8 +76,8 @@ fn faults_end_the_command_as_they_say() {
 fn a_stopped_builder_and_a_busy_one_are_ended_by_the_ladder() {
     for fault in ["stop", "spin", "hang"] {
         let script = script("", "", &format!("{{ phase = \"P\", do = [{{ fault = \"{fault}\" }}] }}"));
-        let options = ["--deadline", "200ms", "--grace", "0", "--kill-after", "100ms"];
-        let bundle = Scene::new().run(&options, &script).bundle();
+        let options = ["--grace", "0", "--kill-after", "100ms"];
+        let bundle = Scene::new().cancel(&options, &script).bundle();
         bundle.assert_state("failed", Some("killed_by_runner"));
     }
 }

@@ -50,6 +50,14 @@ impl Scene {
         self.start(options, script).end()
     }
 
+    /// Runs it, and asks for a stop once a phase has begun.
+    pub fn cancel(self, options: &[&str], script: &str) -> Ended {
+        let job = self.start(options, script);
+        job.wait_for_event("phaseStarted");
+        job.signal(rustix::process::Signal::INT);
+        job.end()
+    }
+
     /// Starts it.
     pub fn start(self, options: &[&str], script: &str) -> Job {
         let command = self.command(script);
