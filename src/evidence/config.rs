@@ -90,7 +90,7 @@ mod tests {
         hashes.push(first);
         hashes.sort_unstable();
         hashes.dedup();
-        assert_eq!(hashes.len(), 9, "each change gives a hash of its own");
+        assert_eq!(hashes.len(), 10, "each change gives a hash of its own");
     }
 
     #[test]
