@@ -31,12 +31,14 @@ pub enum Via {
     StdinClosed,
     /// The time given by `--deadline` was over.
     Deadline,
+    /// A build stalled, and `--on-stall cancel` was given.
+    Stall,
     /// The runner died, and the keeper took its place.
     RunnerLost,
 }
 
 impl Via {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Interrupt,
         Self::Terminate,
         Self::HangUp,
@@ -44,6 +46,7 @@ impl Via {
         Self::CancelFile,
         Self::StdinClosed,
         Self::Deadline,
+        Self::Stall,
         Self::RunnerLost,
     ];
 
@@ -58,6 +61,7 @@ impl Via {
             Self::CancelFile => "cancel file",
             Self::StdinClosed => "stdin closed",
             Self::Deadline => "deadline",
+            Self::Stall => "stall",
             Self::RunnerLost => "runner lost",
         }
     }

@@ -5,7 +5,7 @@
 //!
 //! | level | modules |
 //! |---|---|
-//! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`], [`procfs`] |
+//! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`], [`procfs`], [`shown`] |
 //! | 1 | [`digest`], [`event`] |
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`resources`], [`stall`], [`history`] |
 //! | 3 | [`observe`], [`supervise`] |
@@ -30,6 +30,7 @@ pub mod procfs;
 pub mod render;
 pub mod resources;
 pub mod resume;
+pub mod shown;
 pub mod stall;
 pub mod supervise;
 pub mod verdict;

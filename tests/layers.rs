@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate with its level, as the crate's documentation lists them.
-const LEVELS: [(&str, u8); 22] = [
+const LEVELS: [(&str, u8); 23] = [
     ("exit", 0),
     ("clock", 0),
     ("fsio", 0),
     ("mask", 0),
     ("procfs", 0),
+    ("shown", 0),
     ("digest", 1),
     ("event", 1),
     ("wire", 2),

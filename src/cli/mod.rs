@@ -4,6 +4,7 @@ mod cancel;
 mod completions;
 mod duration;
 mod finalize;
+mod history;
 mod keep;
 mod run;
 mod show;

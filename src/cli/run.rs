@@ -1,8 +1,8 @@
 //! `stuckproof run`.
 
-use super::{duration, fail, refuse, say, size};
+use super::{duration, fail, history, refuse, say, size};
 use crate::resume::{self, Known};
-use crate::supervise::{self, Finished, Grace, Job, Plan, Unlogged};
+use crate::supervise::{self, Finished, Grace, Heartbeat, Job, OnStall, Plan, Unlogged};
 use crate::{baseline, evidence, exit, fsio};
 use clap::Args;
 use std::ffi::OsString;
@@ -42,6 +42,19 @@ pub(super) struct Options {
     /// servers); after anything else they are ended in any case
     #[arg(long)]
     kill_daemons: bool,
+    /// How long a silent build may be idle before it counts as stalled
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = stall_after)]
+    stall_after: Duration,
+    /// What to do when a build stalls: say it, or ask it to stop as well
+    #[arg(long, value_name = "report|cancel", default_value = "report", value_parser = on_stall)]
+    on_stall: OnStall,
+    /// Say what the build is doing after so much silence of the command, or `none` [default: 60s under a CI host]
+    #[arg(long, value_name = "DURATION|none", value_parser = heartbeat)]
+    heartbeat: Option<Heartbeat>,
+    /// The folder that remembers earlier builds, or `none` [default: $STUCKPROOF_HISTORY, else stuckproof/history in
+    /// the user's cache folder]
+    #[arg(long, value_name = "DIR|none")]
+    history: Option<PathBuf>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -49,6 +62,24 @@ pub(super) struct Options {
 
 fn grace(text: &str) -> Result<Grace, String> {
     if text == "none" { Ok(Grace::Unlimited) } else { duration::parse(text).map(Grace::Limit) }
+}
+
+fn heartbeat(text: &str) -> Result<Heartbeat, String> {
+    if text == "none" { Ok(Heartbeat::Never) } else { duration::parse(text).map(Heartbeat::Every) }
+}
+
+fn on_stall(text: &str) -> Result<OnStall, String> {
+    match text {
+        "report" => Ok(OnStall::Report),
+        "cancel" => Ok(OnStall::Cancel),
+        _ => Err("write report or cancel".to_owned()),
+    }
+}
+
+/// Less than a second is less than the time between two samples.
+fn stall_after(text: &str) -> Result<Duration, String> {
+    let span = duration::parse(text)?;
+    if span < Duration::from_secs(1) { Err("a stall takes at least 1s".to_owned()) } else { Ok(span) }
 }
 
 impl From<Options> for Plan {
@@ -64,6 +95,10 @@ impl From<Options> for Plan {
             tty: options.tty,
             output_cap: options.output_cap,
             kill_daemons: options.kill_daemons,
+            stall_after: options.stall_after,
+            on_stall: options.on_stall,
+            heartbeat: options.heartbeat.unwrap_or(Heartbeat::Host),
+            history: history::store(options.history),
         }
     }
 }
@@ -76,7 +111,9 @@ pub(super) fn main(options: Options) -> ExitCode {
         ));
         return refuse(&supervise::exec(&options.command));
     }
-    let job = match Job::prepare(options.into()) {
+    let plan = Plan::from(options);
+    let history = plan.history.clone();
+    let job = match Job::prepare(plan) {
         Ok(job) => job,
         Err(e) => return fail(&e),
     };
@@ -97,6 +134,9 @@ pub(super) fn main(options: Options) -> ExitCode {
     }
     if let Err(e) = write(&mut finished).and_then(|()| finished.remove_wire().map_err(|e| e.to_string())) {
         finished.fail(e);
+    }
+    if let Some(history) = history {
+        history::learn(&history, finished.bundle());
     }
     ExitCode::from(finished.leave())
 }

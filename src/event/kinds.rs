@@ -1,5 +1,6 @@
 //! The kinds of events, as the rest of the program speaks of them. `docs/evidence.md` is the reference for readers.
 
+use super::silence::{BuildExpected, SilenceJudged};
 use crate::clock::Mono;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,10 @@ pub enum EventKind {
     Message(Message),
     /// A build method returned.
     BuildReturned(BuildReturned),
+    /// Earlier builds make something expect of this one.
+    BuildExpected(BuildExpected),
+    /// The verdict on a silence changed.
+    SilenceJudged(SilenceJudged),
     /// A stop was requested.
     CancelRequested(CancelRequested),
     /// A builder answered a request.
@@ -416,7 +421,8 @@ pub struct CancelRequested {
     pub request: u32,
     /// Who asked.
     pub source: CancelSource,
-    /// The exact way: `SIGINT`, `SIGTERM`, `SIGHUP`, `control socket`, `cancel file`, `stdin closed`, `deadline`.
+    /// The exact way: `SIGINT`, `SIGTERM`, `SIGHUP`, `control socket`, `cancel file`, `stdin closed`, `deadline`,
+    /// `stall`.
     pub via: String,
     /// What the asker gave as a reason, or null.
     pub reason: Option<String>,

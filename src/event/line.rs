@@ -6,6 +6,7 @@ use super::kinds::{
     JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Message, PhaseAborted,
     PhaseFinished, PhaseStarted, RecordsUnfinished, StepCompleted,
 };
+use super::silence::{BuildExpected, SilenceJudged};
 use super::text::plain;
 use crate::clock::Mono;
 use crate::digest::Hex;
@@ -103,6 +104,8 @@ kinds! {
     ApplicationDeclined = "applicationDeclined" build,
     Message = "message" build,
     BuildReturned = "buildReturned" build,
+    BuildExpected = "buildExpected" build,
+    SilenceJudged = "silenceJudged" build,
     CancelRequested = "cancelRequested" job,
     CancelAcknowledged = "cancelAcknowledged" build,
     LadderRung = "ladderRung" job,

@@ -5,7 +5,7 @@ use super::model::{
     Build, Command, Counts, ErrorLine, Evidence, JobState, Loss, MessageCounts, Pause, Refusal, Request,
     Rung, SilenceFacts, Times,
 };
-use super::{Bundle, EvidenceError, Phases, Summary, config, gpu, summary};
+use super::{Bundle, EvidenceError, Phases, Summary, config, gpu, silence, summary};
 use crate::baseline::{self, Baseline};
 use crate::cancel::Via;
 use crate::clock::{Anchor, Mono, round_ms};
@@ -43,6 +43,7 @@ struct Gathered {
     lost: Vec<Loss>,
     counts: Counts,
     facts: BTreeMap<u32, BuildFacts>,
+    silences: silence::Gathered,
     last: Mono,
 }
 
@@ -121,6 +122,7 @@ impl Gathered {
             lost: Vec::new(),
             counts: Counts { events: 1, ..Counts::default() },
             facts: BTreeMap::new(),
+            silences: silence::Gathered::default(),
         }
     }
 
@@ -130,6 +132,7 @@ impl Gathered {
         self.counts.events += 1;
         self.tree.see(event);
         self.judge.see(event);
+        self.silences.see(at, &event.kind, self.header.anchor());
         match &event.kind {
             EventKind::CommandStarted(command) => self.started = Some((at, command.pid)),
             EventKind::CommandExited(exit) => self.exited = Some((at, exit.clone())),
@@ -214,6 +217,7 @@ impl Gathered {
             ladder: self.ladder(),
             pauses: self.pauses.clone(),
             leftovers: self.leftovers.clone(),
+            silences: self.silences.silences(),
             times: self.times(),
             lost: self.lost.clone(),
             counts: self.counts,
@@ -233,6 +237,7 @@ impl Gathered {
         let acknowledged = self.acknowledged.get(&tree.build);
         let library = summary::library_in(&self.libraries, tree.pid);
         let facts = self.facts.get(&tree.build);
+        let took = returned.filter(|(_, r)| r.engine).map(|_| tree.ended.ms_since(tree.started));
         Build {
             build: tree.build,
             pid: tree.pid,
@@ -257,6 +262,8 @@ impl Gathered {
             ack_to_return_ms: acknowledged.and_then(|(ack, _)| Some(returned?.0.ms_since(*ack))),
             cancellability: tree.cancellability(),
             longest_silences: silences(tree),
+            longest_idle_ms: self.silences.longest_idle_ms(tree.build),
+            expected: self.silences.expected(tree.build, took),
         }
     }
 

@@ -7,5 +7,7 @@
 
 mod detector;
 mod window;
+mod words;
 
 pub use detector::{Detector, Expected, Facts, Limits, Place};
+pub use words::{in_words, why};

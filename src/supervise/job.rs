@@ -4,6 +4,7 @@ use super::Plan;
 use super::bundle::Bundle;
 use super::control::Registration;
 use super::finished::Finished;
+use super::heartbeat::Pulse;
 use super::host::Host;
 use super::keeper::{Keeper, OnDuty, Told};
 use super::ladder::Ladder;
@@ -18,6 +19,8 @@ use super::voice::Voice;
 use crate::attach::Change;
 use crate::cancel::{Cancellation, Request};
 use crate::event::JobStarted;
+use crate::history::Expectation;
+use crate::resources::Sample;
 use crate::wire::Control;
 use std::path::Path;
 use std::sync::Arc;
@@ -33,6 +36,10 @@ pub(super) enum Note {
     JobControl(JobControl),
     /// Somebody asks how the job is.
     Status(SyncSender<Live>),
+    /// The job's processes were looked at.
+    Sample(Sample),
+    /// What the history says of a build.
+    Expected(u32, Box<Expectation>),
     /// A pump has carried everything.
     Carried,
     /// Everything was said.
@@ -61,6 +68,7 @@ pub(super) struct Core {
     pub(super) ladder: Ladder,
     pub(super) oom: OomWatch,
     pub(super) voice: Voice,
+    pub(super) pulse: Pulse,
     /// The keeper, once it watches over the command.
     pub(super) keeper: Option<OnDuty>,
     pub(super) tell: Sender<Note>,

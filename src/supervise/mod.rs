@@ -11,18 +11,21 @@ mod core_dump;
 mod family;
 mod finished;
 mod group;
+mod heartbeat;
 mod host;
 mod job;
 mod keep;
 mod keeper;
 mod kin;
 mod ladder;
+mod lookup;
 mod oom;
 mod pause;
 mod prepare;
 mod recorder;
 mod running;
 mod signals;
+mod silence;
 mod sources;
 mod spawn;
 mod stage;
@@ -34,15 +37,18 @@ mod waiter;
 
 pub use bundle::{BundleError, runner_lives};
 pub use finished::Finished;
+pub use heartbeat::Heartbeat;
 pub use host::{Host, Patience};
 pub use job::Job;
 pub use keeper::{KEEPER_VERB, Orphaned, keep};
 pub use prepare::PrepareError;
 pub use recorder::Unlogged;
+pub use silence::{LiveExpected, LiveSilence};
 pub use sources::SourceError;
 pub use spawn::{EXEC_VERB, Seat, SpawnError, become_command, exec};
 pub use status::{Live, LiveBuild, LivePhase, LiveRequest};
 
+use crate::history::History;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -70,6 +76,23 @@ pub struct Plan {
     pub output_cap: u64,
     /// After a success too, end processes that moved to a session of their own.
     pub kill_daemons: bool,
+    /// A silent build that has been idle for so long is stalled.
+    pub stall_after: Duration,
+    /// What to do then.
+    pub on_stall: OnStall,
+    /// When to say something in a silent log.
+    pub heartbeat: Heartbeat,
+    /// Earlier builds; none where the user wants none.
+    pub history: Option<History>,
+}
+
+/// What to do when a build stalls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnStall {
+    /// Say it and put it on record.
+    Report,
+    /// Ask it to stop as well.
+    Cancel,
 }
 
 /// How long a builder may take to answer before the command is signalled.

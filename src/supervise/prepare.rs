@@ -2,14 +2,17 @@
 
 use super::bundle::{Bundle, BundleError, new_job};
 use super::control::{self, Entry, Registration};
+use super::heartbeat::Pulse;
 use super::host::{Host, Patience};
 use super::job::{Core, Job, Note};
 use super::keeper::Keeper;
 use super::ladder::Ladder;
+use super::lookup::lookup;
 use super::oom::OomWatch;
 use super::pause::Pauses;
 use super::recorder::Recorder;
 use super::signals::Listener;
+use super::silence::Silence;
 use super::sources::{self, CancelFile, SourceError};
 use super::stage::Stage;
 use super::voice::Voice;
@@ -20,6 +23,7 @@ use crate::cancel::{Cancellation, Request};
 use crate::clock::Anchor;
 use crate::event::{JobStarted, LogError};
 use crate::fsio::FsError;
+use crate::stall::Limits;
 use crate::wire::{Control, Requested, WireError};
 use std::ffi::OsStr;
 use std::io;
@@ -98,7 +102,10 @@ impl Job {
             ..header(job, &plan, host, patience, anchor)
         };
         let log = bundle.file("events.jsonl");
-        let recorder = Recorder::create(&log, &header, bundle.wire(), Arc::clone(&control))?;
+        let limits = Limits { stall_after: plan.stall_after };
+        let ask = plan.history.clone().map(|h| lookup(h, bundle.path().to_owned(), tell.clone()));
+        let silence = Silence::new(limits, ask);
+        let recorder = Recorder::create(&log, &header, bundle.wire(), Arc::clone(&control), silence)?;
         let registration = register(&bundle, &header, &cancellation, &tell, &voice);
         if let Some(file) = cancel_file {
             file.listen(host, Arc::clone(&cancellation));
@@ -108,6 +115,7 @@ impl Job {
         }
         let ladder = Ladder::new(patience);
         let oom = OomWatch::new();
+        let pulse = Pulse::new(plan.heartbeat, host.ci().is_some(), anchor.mono);
         let core = Core {
             plan,
             host,
@@ -119,6 +127,7 @@ impl Job {
             ladder,
             oom,
             voice,
+            pulse,
             keeper: None,
             tell,
             notes,
