@@ -21,7 +21,9 @@ impl Baseline {
                 .and_then(target)
                 .ok_or_else(|| format!("{}, and the builder named no target", self.no_gpu())),
             ([], _) => Err(self.no_gpu()),
-            (several, _) => Err(format!("the command could use GPUs of several kinds: {}", several.join(", "))),
+            (several, _) => {
+                Err(format!("the command could use GPUs of several kinds: {}", several.join(", ")))
+            }
         }
     }
 

@@ -4,9 +4,13 @@ use super::say;
 use crate::evidence;
 use crate::history::History;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// What stands for no history.
 const NONE: &str = "none";
+/// How long the end of a job waits for the folder.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The store that the user wants: by option, by environment, else in the user's cache folder.
 pub(super) fn store(option: Option<PathBuf>) -> Option<History> {
@@ -27,14 +31,24 @@ fn choose(option: Option<PathBuf>, variable: impl Fn(&str) -> Option<PathBuf>) -
 }
 
 /// Remembers the builds of a finished bundle. What cannot be remembered is said; the job is none the worse for it.
-pub(super) fn learn(history: &History, bundle: &Path) {
-    // A bundle that cannot be read has been complained of already.
-    let Ok(bundle) = evidence::load(bundle) else { return };
-    for entry in evidence::lessons(&bundle) {
-        if let Err(e) = history.keep(&entry) {
-            return say(&format!("this build is not remembered: {e}; another --history can be given, or none"));
+pub(super) fn learn(history: History, bundle: &Path) {
+    let (bundle, folder) = (bundle.to_owned(), history.folder().to_owned());
+    let (tell, told) = mpsc::channel();
+    // The folder may lie on a disk that does not answer, and everything else is done by now.
+    std::thread::spawn(move || tell.send(remember(&history, &bundle)));
+    match told.recv_timeout(PATIENCE) {
+        Ok(None) => {}
+        Ok(Some(why)) => {
+            say(&format!("this build is not remembered: {why}; give another --history, or none"))
         }
+        Err(_) => say(&format!("this build may not be remembered: {} does not answer", folder.display())),
     }
+}
+
+fn remember(history: &History, bundle: &Path) -> Option<String> {
+    // A bundle that cannot be read has been complained of already.
+    let bundle = evidence::load(bundle).ok()?;
+    evidence::lessons(&bundle).iter().find_map(|entry| history.keep(entry).err()).map(|e| e.to_string())
 }
 
 #[cfg(test)]

@@ -136,7 +136,7 @@ pub(super) fn main(options: Options) -> ExitCode {
         finished.fail(e);
     }
     if let Some(history) = history {
-        history::learn(&history, finished.bundle());
+        history::learn(history, finished.bundle());
     }
     ExitCode::from(finished.leave())
 }

@@ -48,7 +48,8 @@ fn key(keys: &BTreeMap<u64, String>, phase: Option<u64>) -> Option<String> {
 
 fn keys(build: &BuildPhases) -> BTreeMap<u64, String> {
     let mut paths = Paths::default();
-    let keyed = |phase: &super::Phase| Some((phase.phase, paths.open(phase.phase, phase.parent, &phase.name)?));
+    let keyed =
+        |phase: &super::Phase| Some((phase.phase, paths.open(phase.phase, phase.parent, &phase.name)?));
     build.phases.iter().filter_map(keyed).collect()
 }
 

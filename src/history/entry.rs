@@ -105,7 +105,8 @@ pub struct EntryPhase {
 impl Entry {
     /// Why this cannot be an entry that was written for a build of this shape, if it cannot.
     pub(super) fn fault(&self, shape: &str) -> Option<&'static str> {
-        let times = self.silences.iter().map(|s| s.ms).chain(self.phases.iter().flat_map(|p| [p.start_ms, p.ms]));
+        let times =
+            self.silences.iter().map(|s| s.ms).chain(self.phases.iter().flat_map(|p| [p.start_ms, p.ms]));
         let mut times = times.chain([self.total_ms, self.longest_idle_ms]);
         if self.format != FORMAT {
             Some("is of another version")

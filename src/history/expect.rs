@@ -149,12 +149,8 @@ mod tests {
     }
 
     fn entry(total_ms: u64) -> Entry {
-        let phase = |key: &str, start_ms, ms| EntryPhase {
-            key: key.to_owned(),
-            name: key.to_owned(),
-            start_ms,
-            ms,
-        };
+        let phase =
+            |key: &str, start_ms, ms| EntryPhase { key: key.to_owned(), name: key.to_owned(), start_ms, ms };
         let silence = |key: &str, ms| EntrySilence { key: Some(key.to_owned()), ms };
         Entry {
             format: 1,
@@ -188,7 +184,10 @@ mod tests {
         assert_eq!((expected.stalls_in(Some("b")), expected.stalls_in(Some("a"))), (1, 0));
         assert_eq!(expected.longest_idle, seconds(2));
         let nothing = of(&[cancelled]);
-        assert_eq!((nothing.total, nothing.silence(Some("b")), nothing.rest(seconds(1), &[])), (None, None, None));
+        assert_eq!(
+            (nothing.total, nothing.silence(Some("b")), nothing.rest(seconds(1), &[])),
+            (None, None, None)
+        );
     }
 
     #[test]

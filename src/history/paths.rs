@@ -8,7 +8,6 @@ const MOST: usize = 20_000;
 /// Digits of a key.
 const DIGITS: usize = 16;
 
-
 /// Gives the phases of one build their keys. Keys have one length, however deep a tree is.
 #[derive(Debug, Default)]
 pub struct Paths {

@@ -60,7 +60,8 @@ impl History {
             let likeness = if exact.is_empty() { Likeness::None } else { Likeness::Same };
             return Expectation::of(key, likeness, &exact, notes);
         }
-        let others = read_all(&folder, &names[same..names.len().min(same + 2 * KEPT)], &key.shape, &mut notes);
+        let others =
+            read_all(&folder, &names[same..names.len().min(same + 2 * KEPT)], &key.shape, &mut notes);
         let (likeness, mut alike) = most_alike(&key, others);
         if alike.is_empty() {
             let likeness = if exact.is_empty() { Likeness::None } else { Likeness::Same };

@@ -136,7 +136,8 @@ impl Record {
     }
 
     fn finish(self) -> Result<(), String> {
-        self.fault.map_or(Ok(()), |fault| Err(format!("what the job used is not on record to its end: {fault}")))
+        self.fault
+            .map_or(Ok(()), |fault| Err(format!("what the job used is not on record to its end: {fault}")))
     }
 }
 

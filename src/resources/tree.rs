@@ -143,7 +143,8 @@ fn io_bytes(pid: u32) -> Option<u64> {
 }
 
 fn parse_io(text: &str) -> Option<u64> {
-    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse::<u64>().ok();
+    let field =
+        |name: &str| text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse::<u64>().ok();
     Some(field("rchar:")?.saturating_add(field("wchar:")?))
 }
 

@@ -62,7 +62,13 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn new(reach: Duration) -> Self {
-        Self { reach, spans: VecDeque::new(), kept: Duration::ZERO, before: Duration::ZERO, all: Span::default() }
+        Self {
+            reach,
+            spans: VecDeque::new(),
+            kept: Duration::ZERO,
+            before: Duration::ZERO,
+            all: Span::default(),
+        }
     }
 
     pub(super) fn clear(&mut self) {

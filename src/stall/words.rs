@@ -19,7 +19,8 @@ pub fn in_words(facts: &SilenceJudged) -> String {
 pub fn why(facts: &SilenceJudged) -> String {
     let idle = Ms(ms(facts.idle_ns));
     let load = format!("it used {} % of a core", facts.cpu_percent);
-    let longest = facts.expected_ns.map(|ns| format!("earlier builds were silent here for up to {}", Ms(ms(ns))));
+    let longest =
+        facts.expected_ns.map(|ns| format!("earlier builds were silent here for up to {}", Ms(ms(ns))));
     match facts.reason.as_str() {
         "called back" => "the builder calls back".to_owned(),
         "history" => longest.unwrap_or_default(),
@@ -32,8 +33,12 @@ pub fn why(facts: &SilenceJudged) -> String {
         "no open build" if facts.verdict == SilenceVerdict::Advancing => "no build is open".to_owned(),
         "no open build" => format!("idle for {idle}, but no build is open that could be stuck"),
         "gpu unseen" => format!("idle for {idle}, but a GPU that cannot be seen may be at work"),
-        "stopped" => format!("idle for {idle}: threads are stopped, by a signal or a debugger; SIGCONT lets them go on"),
-        "blocked" => format!("idle for {idle}: threads wait for a device or a file system that does not answer"),
+        "stopped" => format!(
+            "idle for {idle}: threads are stopped, by a signal or a debugger; SIGCONT lets them go on"
+        ),
+        "blocked" => {
+            format!("idle for {idle}: threads wait for a device or a file system that does not answer")
+        }
         _ => format!("idle for {idle}: its threads sleep and nothing wakes them"),
     }
 }

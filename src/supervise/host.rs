@@ -87,10 +87,9 @@ impl Host {
             (Via::ControlSocket | Via::CancelFile | Via::StdinClosed, _) | (Via::Interrupt, Self::Other) => {
                 CancelSource::Api
             }
-            (
-                Via::Interrupt | Via::Terminate | Via::HangUp | Via::Deadline | Via::Stall,
-                Self::Ci(_),
-            ) => CancelSource::Ci,
+            (Via::Interrupt | Via::Terminate | Via::HangUp | Via::Deadline | Via::Stall, Self::Ci(_)) => {
+                CancelSource::Ci
+            }
             (Via::Interrupt, Self::Terminal) => CancelSource::CtrlC,
             (Via::Terminate | Via::HangUp | Via::Deadline | Via::Stall | Via::RunnerLost, _) => {
                 CancelSource::Service

@@ -5,12 +5,13 @@ use crate::job::{
 };
 use crate::lines::{encoded, events};
 use crate::names::{HOSTILE, cases, text};
+use crate::silences::{of_earlier_builds, verdict};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::fs;
 use stuckproof::event::{
     AttachRefused, CancelSource, EventKind, JobPaused, JobResumed, LeftoverFound, LogWriter,
-    RecordsUnfinished,
+    RecordsUnfinished, SilenceVerdict,
 };
 use stuckproof::evidence::{self, EvidenceError, JobState};
 use stuckproof::render::{Style, show};
@@ -77,7 +78,9 @@ pub fn killed() -> Job {
         Some("Building engine"),
         4,
     ));
+    job.at(90).event(of_earlier_builds(3, 1));
     job.at(1_000).request(CancelSource::Ci, "deadline").rung("cooperative", "requested");
+    job.at(60_100).event(EventKind::SilenceJudged(verdict(SilenceVerdict::Stalled, "idle", 2, 60)));
     job.at(61_000).rung("SIGTERM", "grace over").at(71_000).rung("SIGKILL", "grace over");
     job.at(71_020).exit(None, Some(9));
     job.event(EventKind::RecordsUnfinished(RecordsUnfinished { records: 1 }));

@@ -42,7 +42,11 @@ fn what_was_kept_is_found_and_what_is_most_alike_is_used() {
     assert_eq!(found("A", "none"), (Likeness::OtherCache, 1, Some(5)));
     history.keep(&entry(key("A", "none"), "3", 7_000)).unwrap();
     assert_eq!(found("A", "none"), (Likeness::Same, 1, Some(7)));
-    let failed = Entry { outcome: Outcome::NotSucceeded, stalled_in: vec!["p".to_owned()], ..entry(key("B", "cold"), "4", 1) };
+    let failed = Entry {
+        outcome: Outcome::NotSucceeded,
+        stalled_in: vec!["p".to_owned()],
+        ..entry(key("B", "cold"), "4", 1)
+    };
     history.keep(&failed).unwrap();
     assert_eq!(found("B", "cold"), (Likeness::OtherCache, 1, Some(9)));
     assert_eq!(history.find(key("B", "cold")).stalls_in(Some("p")), 1);

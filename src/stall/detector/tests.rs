@@ -63,7 +63,8 @@ impl Scene {
             Act::Idle => {}
             Act::UnseenGpu => sample.gpus = None,
             Act::Gpu => {
-                let gpu = crate::resources::GpuUse { percent: Some(80), own_processes: 1, ..Default::default() };
+                let gpu =
+                    crate::resources::GpuUse { percent: Some(80), own_processes: 1, ..Default::default() };
                 sample.gpus = Some(vec![gpu]);
             }
         }
