@@ -394,6 +394,7 @@ impl Gathered {
         if evidence.finished {
             notes.extend(self.unobserved(evidence));
         }
+        notes.extend(self.header.warnings.iter().map(|warning| format!("At the start: {warning}.")));
         notes.extend(self.refusals.iter().map(|refused| {
             format!(
                 "A builder in process {} was left alone and ran unobserved: {}",

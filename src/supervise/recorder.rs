@@ -7,7 +7,7 @@ use super::status::{Board, Live};
 use crate::clock::{Anchor, Mono};
 use crate::event::{
     CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobStarted, LogError, LogWriter,
-    RecordsUnfinished,
+    OpenPhase, RecordsUnfinished,
 };
 use crate::history::{Entry, Expectation};
 use crate::observe::Tracker;
@@ -143,6 +143,12 @@ impl Recorder {
     #[must_use]
     pub fn stalled_entry(&self, facts: &Facts) -> Option<Entry> {
         self.silence.stalled_entry(&self.job, facts)
+    }
+
+    /// The phases that are open now, as far as the wire was read.
+    #[must_use]
+    pub fn open_branch(&self, now: Mono) -> Vec<OpenPhase> {
+        self.tracker.open_branch(now)
     }
 
     /// The verdict on what is on record.

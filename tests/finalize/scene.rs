@@ -45,9 +45,11 @@ impl Chance {
 pub fn header() -> JobStarted {
     let header = serde_json::json!({
         "format": 1, "job": "20270115t080000z-77-abcd", "stuckproof": "0.1.0", "argv": ["trtexec", "--onnx=m.onnx"],
-        "cwd": "/home/ci", "host": "runner-7", "runnerPid": 77, "ciHost": "gitlab", "anchorMonoNs": START,
+        "cwd": "/home/ci", "host": "runner-7", "runnerPid": 77, "ciHost": "gitlab", "hostProfile": {"name": "none", "chosenBy": "nothing else fitted", "ladder": "", "allowsMs": null, "provisionalMs": 5000,
+                "graceMs": null, "killAfterMs": 1, "completeMs": null},
+        "anchorMonoNs": START,
         "anchorWallNs": 1_800_000_000_000_000_000_u64, "graceMs": 60_000, "killAfterMs": 10_000,
-        "deadlineMs": null, "environmentChanges": [], "bundle": "/home/ci/bundle", "wire": "wire: in the bundle", "streams": "separate"
+        "deadlineMs": null, "deadlineFrom": null, "phaseLimitMs": null, "warnings": [], "environmentChanges": [], "bundle": "/home/ci/bundle", "wire": "wire: in the bundle", "streams": "separate"
     });
     serde_json::from_value(header).expect("every field is there")
 }
