@@ -39,7 +39,7 @@ pub(super) fn learn(history: History, bundle: &Path) {
     match told.recv_timeout(PATIENCE) {
         Ok(None) => {}
         Ok(Some(why)) => {
-            say(&format!("this build is not remembered: {why}; give another --history, or none"))
+            say(&format!("this build is not remembered: {why}; give another --history, or none"));
         }
         Err(_) => say(&format!("this build may not be remembered: {} does not answer", folder.display())),
     }

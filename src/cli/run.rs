@@ -63,7 +63,7 @@ pub(super) struct Options {
     /// Say what the build is doing after so much silence of the command, or `none` [default: 60s under a CI host]
     #[arg(long, value_name = "DURATION|none", value_parser = heartbeat)]
     heartbeat: Option<Heartbeat>,
-    /// The folder that remembers earlier builds, or `none` [default: $STUCKPROOF_HISTORY, else stuckproof/history in
+    /// The folder that remembers earlier builds, or `none` [default: `$STUCKPROOF_HISTORY`, else stuckproof/history in
     /// the user's cache folder]
     #[arg(long, value_name = "DIR|none")]
     history: Option<PathBuf>,

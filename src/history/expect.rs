@@ -43,7 +43,9 @@ impl Expectation {
         let mut stalled_in = BTreeMap::new();
         for entry in entries {
             let phases: BTreeSet<&String> = entry.stalled_in.iter().collect();
-            phases.into_iter().for_each(|phase| *stalled_in.entry(phase.clone()).or_default() += 1);
+            for phase in phases {
+                *stalled_in.entry(phase.clone()).or_default() += 1;
+            }
         }
         let mut silences = BTreeMap::new();
         for silence in whole.iter().flat_map(|entry| &entry.silences) {

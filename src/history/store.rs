@@ -76,6 +76,9 @@ impl History {
     ///
     /// # Errors
     /// When the folder cannot be made or written.
+    ///
+    /// # Panics
+    /// Never: an entry is numbers and texts.
     pub fn keep(&self, entry: &Entry) -> Result<(), FsError> {
         let folder = self.shelf(&entry.key);
         fs::create_dir_all(&folder).map_err(|e| FsError::new("create the history's folder", &folder, e))?;
@@ -108,7 +111,9 @@ fn age(name: &str) -> &str {
 
 fn list(folder: &Path) -> io::Result<Vec<String>> {
     let names = fs::read_dir(folder)?.take(LISTED).flatten().filter_map(|e| e.file_name().into_string().ok());
-    Ok(names.filter(|name| name.ends_with(".json")).collect())
+    Ok(names
+        .filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "json"))
+        .collect())
 }
 
 /// Reads entries in their order; what cannot be used is passed over.

@@ -63,12 +63,12 @@ pub fn written(bundle: &Bundle) -> u64 {
 /// The line.
 #[must_use]
 pub fn line(silence: &LiveSilence, elapsed: Duration) -> String {
-    let mut line = format!("still at work after {}; {}", Ms(elapsed.as_secs_f64() * 1e3), silence.words);
-    if let Some(expected) = &silence.expected {
+    let expected = silence.expected.as_ref().map(|expected| {
         let (total, rest) = (Ms(expected.total_ms), Ms(expected.rest_ms));
-        line += &format!("; this build usually takes {total}, about {rest} are left");
-    }
-    line
+        format!("; this build usually takes {total}, about {rest} are left")
+    });
+    let elapsed = Ms(elapsed.as_secs_f64() * 1e3);
+    format!("running for {elapsed}; {}{}", silence.words, expected.unwrap_or_default())
 }
 
 #[cfg(test)]
