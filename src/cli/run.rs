@@ -144,16 +144,15 @@ pub(super) fn main(options: Options) -> ExitCode {
         Err(e) => return fail(&format!("cannot start a thread: {e}; the machine is short of processes")),
     };
     // What cannot be written then is written at the end, or is an error there.
-    let mut finished = job.run(Box::new(|bundle: &Path| drop(evidence::write(bundle))));
-    // From here on even a full disk has room.
-    if let Err(e) = fsio::release(finished.bundle()) {
-        finished.fail(e.to_string());
-    }
+    let mut finished = job.run(Box::new(|bundle: &Path| drop(evidence::write_so_far(bundle))));
     if let Err(e) = baseline.finish() {
         finished.fail(e.to_string());
     }
     if let Err(e) = write(&mut finished).and_then(|()| finished.remove_wire().map_err(|e| e.to_string())) {
         finished.fail(e);
+    }
+    if let Err(e) = fsio::release(finished.bundle()) {
+        finished.fail(e.to_string());
     }
     if let Some(history) = history {
         history::learn(history, finished.bundle());

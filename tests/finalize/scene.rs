@@ -62,7 +62,7 @@ pub fn process(pid: u32, registered: u64) -> ProcessKey {
 #[derive(Debug, Clone)]
 pub enum Happening {
     Told(Record),
-    Own(Event),
+    Own(Box<Event>),
 }
 
 /// The story of a job, in the order of time.
@@ -83,7 +83,7 @@ impl Story {
     /// A millisecond later.
     pub fn own(&mut self, kind: EventKind) -> &mut Self {
         self.now += 1_000_000;
-        self.happenings.push(Happening::Own(Event { at: Mono(self.now), kind }));
+        self.happenings.push(Happening::Own(Box::new(Event { at: Mono(self.now), kind })));
         self
     }
 
@@ -166,7 +166,7 @@ impl Story {
             match happening {
                 Happening::Told(record) => tracker.ingest(record, &mut events),
                 Happening::Own(event) => {
-                    events.push(event.clone());
+                    events.push((**event).clone());
                     if let EventKind::CancelRequested(request) = &event.kind {
                         tracker.request_accepted(request.request, event.at, &mut events);
                     }
@@ -211,16 +211,17 @@ impl Story {
     }
 
     fn requested(&self) -> Option<Requested> {
-        self.happenings.iter().find_map(|happening| match happening {
-            Happening::Own(Event { at, kind: EventKind::CancelRequested(request) }) => Some(Requested {
+        self.happenings.iter().find_map(|happening| {
+            let Happening::Own(event) = happening else { return None };
+            let EventKind::CancelRequested(request) = &event.kind else { return None };
+            Some(Requested {
                 request: request.request,
-                at: *at,
+                at: event.at,
                 source: request.source,
                 via: request.via.clone(),
                 pid: request.pid,
                 uid: request.uid,
-            }),
-            _ => None,
+            })
         })
     }
 }
