@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate with its level, as the crate's documentation lists them.
-const LEVELS: [(&str, u8); 23] = [
+const LEVELS: [(&str, u8); 24] = [
     ("exit", 0),
     ("clock", 0),
     ("fsio", 0),
@@ -21,6 +21,7 @@ const LEVELS: [(&str, u8); 23] = [
     ("resources", 2),
     ("stall", 2),
     ("history", 2),
+    ("input", 2),
     ("observe", 3),
     ("supervise", 3),
     ("evidence", 4),

@@ -6,6 +6,7 @@ mod duration;
 mod finalize;
 mod history;
 mod keep;
+mod masking;
 mod run;
 mod show;
 mod size;
@@ -92,7 +93,7 @@ pub fn main() -> ExitCode {
         Verb::Cancel(options) => cancel::main(&options),
         Verb::Status(options) => status::main(&options),
         Verb::Show(options) => show::main(&options),
-        Verb::Finalize(options) => finalize::main(&options),
+        Verb::Finalize(options) => finalize::main(options),
         Verb::Completions(options) => completions::main(&options, command()),
         Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.seat(), exec.bound)),
         Verb::Keep(options) => keep::main(&options),

@@ -1,10 +1,8 @@
 //! Lines for a log that would else be silent: some hosts end a job that says nothing, and a person wants to know.
 
-use super::bundle::Bundle;
 use super::silence::LiveSilence;
 use crate::clock::Mono;
 use crate::shown::Ms;
-use std::fs;
 use std::time::Duration;
 
 /// How often, under a CI host.
@@ -41,7 +39,7 @@ impl Pulse {
         Self { every, output: 0, last: now }
     }
 
-    /// Whether a line is due, when the command has written this many bytes by `now`.
+    /// Whether a line is due, when so many bytes of the command's output have been carried by `now`.
     pub fn is_due(&mut self, output: u64, now: Mono) -> bool {
         let Some(every) = self.every else { return false };
         let wrote = std::mem::replace(&mut self.output, output) != output;
@@ -51,13 +49,6 @@ impl Pulse {
         }
         due
     }
-}
-
-/// The bytes that the command has written so far.
-#[must_use]
-pub fn written(bundle: &Bundle) -> u64 {
-    let length = |name| fs::metadata(bundle.file(name)).map_or(0, |facts| facts.len());
-    length("stdout.log") + length("stderr.log")
 }
 
 /// The line.

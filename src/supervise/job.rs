@@ -20,8 +20,10 @@ use super::status::Live;
 use super::voice::Voice;
 use crate::attach::Change;
 use crate::cancel::{Cancellation, Request};
-use crate::event::JobStarted;
+use crate::event::{Event, JobStarted};
 use crate::history::Expectation;
+use crate::input::Reading;
+use crate::mask::Secrets;
 use crate::resources::Sample;
 use crate::wire::Control;
 use std::path::Path;
@@ -43,6 +45,8 @@ pub(super) enum Note {
     Sample(Sample),
     /// What the history says of a build.
     Expected(u32, Box<Expectation>),
+    /// What was found out about an input; nothing when there is no more to tell.
+    Input(Option<Box<Event>>),
     /// A pump has carried everything.
     Carried,
     /// Everything was said.
@@ -74,10 +78,12 @@ pub(super) struct Core {
     pub(super) pauses: Arc<Pauses>,
     pub(super) ladder: Ladder,
     pub(super) oom: OomWatch,
+    pub(super) secrets: Arc<Secrets>,
     pub(super) voice: Voice,
     pub(super) pulse: Pulse,
     /// The keeper, once it watches over the command.
     pub(super) keeper: Option<OnDuty>,
+    pub(super) inputs: Reading,
     pub(super) tell: Sender<Note>,
     pub(super) notes: Receiver<Note>,
 }
@@ -93,6 +99,12 @@ impl Job {
     #[must_use]
     pub fn bundle(&self) -> &Path {
         self.core.bundle.path()
+    }
+
+    /// What no file of the bundle may hold.
+    #[must_use]
+    pub fn secrets(&self) -> &Arc<Secrets> {
+        &self.core.secrets
     }
 
     /// Runs the command to its end and puts everything on record. `write_interim` is called once if a stop takes its time.

@@ -25,8 +25,10 @@ use super::waiter;
 use crate::attach::{self, Change};
 use crate::cancel::{Cancellation, Request};
 use crate::clock::Anchor;
-use crate::event::{JobStarted, LogError};
+use crate::event::{EventKind, JobStarted, LogError};
 use crate::fsio::FsError;
+use crate::input::{InputError, Inputs, Reading};
+use crate::mask::{self, Secrets};
 use crate::stall;
 use crate::wire::{Control, Requested, WireError};
 use std::io;
@@ -47,6 +49,9 @@ pub enum PrepareError {
     /// A source of a stop cannot be watched.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// An input cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// The log cannot be started.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -73,6 +78,7 @@ impl Job {
         if plan.cancel_on_stdin_close {
             sources::check_stdin()?;
         }
+        let (inputs, identified) = Inputs::find(&plan.inputs, &plan.argv)?;
         let cancel_file = plan.cancel_file.as_deref().map(CancelFile::watch).transpose()?;
         let anchor = Anchor::now();
         let limits = Limits::of(plan.deadline, host, anchor);
@@ -86,7 +92,8 @@ impl Job {
         waiter::adopt_orphans().map_err(system("become the parent of the command's orphans"))?;
         // Early, so that it is there by the time that the log's beginning is on disk.
         let keeper = Keeper::start(&job).map_err(system("start the keeper of the command"))?;
-        let (stage, streams) = Stage::set(&plan, &bundle, &tell)?;
+        let secrets = Arc::new(Secrets::collect(&plan.masking, std::env::vars_os(), &plan.argv));
+        let (stage, streams) = Stage::set(&plan, &bundle, &secrets, &tell)?;
         let cancellation = Arc::new(cancellation(host, Arc::clone(&control), tell.clone()));
         let pauses = Arc::new(Pauses::default());
         let listener = Listener {
@@ -111,10 +118,17 @@ impl Job {
             warnings,
             ..header(job, &plan, host, ladders, &limits, anchor)
         };
+        let header = without_secrets(header, &secrets);
         let log = bundle.file("events.jsonl");
         let ask = plan.history.clone().map(|h| lookup(h, bundle.path().to_owned(), tell.clone()));
         let silence = Silence::new(stall::Limits { stall_after: plan.stall_after }, ask);
-        let recorder = Recorder::create(&log, &header, bundle.wire(), Arc::clone(&control), silence)?;
+        let wire = bundle.wire();
+        let mut recorder = Recorder::create(&log, &header, wire, Arc::clone(&control), silence, &secrets)?;
+        for event in &identified {
+            recorder.append(event);
+        }
+        let inputs = Reading::begin(inputs, Box::new(told(&tell, Note::Input)))
+            .map_err(system("start a thread that reads the inputs"))?;
         let registration = register(&bundle, &header, &cancellation, &tell, &voice);
         if let Some(file) = cancel_file {
             file.listen(host, Arc::clone(&cancellation));
@@ -139,9 +153,11 @@ impl Job {
             pauses,
             ladder,
             oom,
+            secrets,
             voice,
             pulse,
             keeper: None,
+            inputs,
             tell,
             notes,
         };
@@ -203,6 +219,15 @@ fn environment(bundle: &Bundle, job: &str, voice: &Voice) -> (Vec<Change>, Vec<S
 
 fn in_words(change: &Change) -> String {
     format!("{}={}: {}", change.name.to_string_lossy(), change.value.to_string_lossy(), change.why)
+}
+
+/// The header without the values that stand after secret-looking options, and without secrets anywhere.
+fn without_secrets(mut header: JobStarted, secrets: &Secrets) -> JobStarted {
+    header.argv = mask::words(&header.argv);
+    match EventKind::JobStarted(header).masked(secrets).into_owned() {
+        EventKind::JobStarted(header) => header,
+        _ => unreachable!("masking makes no other kind of an event"),
+    }
 }
 
 /// Opens the control socket. A job that cannot have one can still be stopped in every other way.

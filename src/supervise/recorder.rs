@@ -10,6 +10,7 @@ use crate::event::{
     OpenPhase, RecordsUnfinished,
 };
 use crate::history::{Entry, Expectation};
+use crate::mask::Secrets;
 use crate::observe::Tracker;
 use crate::resources::Sample;
 use crate::stall::Facts;
@@ -43,6 +44,8 @@ pub struct Recorder {
     records: Vec<Record>,
     events: Vec<Event>,
     unlogged: Unlogged,
+    /// Libraries that were met since the last question.
+    libraries: Vec<String>,
     dirty: bool,
     /// Whether something was appended that must survive a crash of the machine.
     weighty: bool,
@@ -58,8 +61,9 @@ impl Recorder {
         wire: &Path,
         control: Arc<Control>,
         silence: Silence,
+        secrets: &Arc<Secrets>,
     ) -> Result<Self, LogError> {
-        let mut log = LogWriter::create(path, header)?;
+        let mut log = LogWriter::create(path, header)?.masking(Arc::clone(secrets));
         log.sync()?;
         Ok(Self {
             log,
@@ -74,11 +78,18 @@ impl Recorder {
             records: Vec::new(),
             events: Vec::new(),
             unlogged: Unlogged::default(),
+            libraries: Vec::new(),
             dirty: false,
             weighty: false,
             wire_failed: false,
             lost: None,
         })
+    }
+
+    /// Whether what came from the wire, or anything else on record, held a secret.
+    #[must_use]
+    pub fn has_masked(&self) -> bool {
+        self.log.has_masked()
     }
 
     /// The log's file, whose lock whoever shares the handle holds as well.
@@ -188,7 +199,15 @@ impl Recorder {
         self.put(event);
     }
 
+    /// The files of the libraries that were met since this was last called.
+    pub fn take_libraries(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.libraries)
+    }
+
     fn put(&mut self, event: &Event) {
+        if let EventKind::LibraryAttached(library) = &event.kind {
+            self.libraries.push(library.path.clone());
+        }
         self.judge.see(event);
         self.board.note(event);
         self.weighty |= weighty(&event.kind);

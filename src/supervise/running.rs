@@ -14,13 +14,13 @@ use super::prepare::told;
 use super::signals::JobControl;
 use super::sources;
 use super::stage::{Backstage, Stage};
-use super::streams::write_all;
+use super::streams::{Carried, write_all};
 use crate::attach::Change;
 use crate::cancel::{Answer, Request, Via};
 use crate::clock::Mono;
 use crate::event::{
     CancelRequested, CommandExited, CommandStarted, Event, EventKind, JobEnded, JobPaused, JobResumed,
-    LadderRung, State,
+    LadderRung, OutputMasked, State,
 };
 use crate::exit;
 use crate::resources::Sampler;
@@ -36,6 +36,12 @@ mod stuck;
 
 /// How often the wire is looked at while the command lives.
 const TICK: Duration = Duration::from_millis(20);
+/// How long a job that has ended waits for its inputs to be read.
+const READING: Duration = Duration::from_mins(2);
+/// The same where somebody has asked it to stop: a host may end everything soon.
+const READING_HURRIED: Duration = Duration::from_millis(300);
+/// How long the reading may take to notice that it is to stop; a file system that hangs never lets it.
+const READING_STOPS: Duration = Duration::from_millis(200);
 /// How long the keeper has to tell that nothing is left before all processes are looked at for it.
 const TELLING: Duration = Duration::from_millis(10);
 
@@ -57,6 +63,10 @@ pub(super) struct Running {
     /// Pumps that have carried everything already.
     carried: usize,
     sampler: Option<Sampler>,
+    /// The command's output, as far as it has been carried.
+    output: Vec<Carried>,
+    /// Whether everything is known of the inputs.
+    inputs_known: bool,
 }
 
 impl Running {
@@ -78,9 +88,12 @@ impl Running {
             named: BTreeSet::new(),
             carried: 0,
             sampler: None,
+            output: Vec::new(),
+            inputs_known: false,
         };
         running.hear_all();
         let Stage { seat, stdin, stdout, stderr, terminal, backstage } = stage;
+        running.output = backstage.carried();
         let said = stderr.try_clone();
         let orders = running.orders(seat, environment);
         match running.set_to_work(keeper, &orders, &[stdin, stdout, stderr]) {
@@ -106,6 +119,7 @@ impl Running {
             grace_ms: patience.grace.map(ms),
             kill_after_ms: ms(patience.kill_after),
             output_cap: self.core.plan.output_cap,
+            secrets: self.core.secrets.values(),
         }
     }
 
@@ -152,6 +166,7 @@ impl Running {
                 self.pause(backstage);
             }
             self.core.recorder.poll();
+            self.read_libraries();
             self.mind_phases();
             self.climb();
             if self.exit.is_none() {
@@ -208,6 +223,8 @@ impl Running {
             }
             Note::Sample(sample) => self.sampled(&sample),
             Note::Expected(build, expectation) => self.expected(build, *expectation),
+            Note::Input(Some(event)) => self.core.recorder.append(&event),
+            Note::Input(None) => self.inputs_known = true,
             Note::Carried => self.carried += 1,
             // The loop looks itself whether the pause is still wanted; this has only woken it.
             Note::JobControl(JobControl::Pause) | Note::Said => {}
@@ -438,12 +455,17 @@ impl Running {
         self.stop_sampling();
         self.interim.finish();
         let (pumps, faults) = backstage.finish();
+        if self.core.plan.output_cap.is_some() {
+            let values = self.core.secrets.count();
+            self.record(at, EventKind::OutputMasked(OutputMasked { by: "runner".to_owned(), values }));
+        }
         for fault in &faults {
             self.core.recorder.lose(at, 0, fault);
         }
         self.core.recorder.close(at, "the command's processes ended");
         self.count_losses(at);
         self.settle_daemons();
+        self.know_inputs();
         self.core.cancellation.seal();
         drop(registration);
         self.hear_all();
@@ -474,6 +496,30 @@ impl Running {
         while !family.has_none(Members::All) && Mono::now().since(start) < UNKILLABLE {
             std::thread::sleep(TICK);
             self.kill_the_new();
+        }
+    }
+
+    fn read_libraries(&mut self) {
+        for library in self.core.recorder.take_libraries() {
+            self.core.inputs.library(&library);
+        }
+    }
+
+    /// Waits until the inputs are read: as long as it takes while nobody wants the job to stop, else for a moment.
+    fn know_inputs(&mut self) {
+        self.read_libraries();
+        self.core.inputs.close();
+        let start = Mono::now();
+        let mut stopped_at = None;
+        while !self.inputs_known && stopped_at.is_none_or(|at| Mono::now().since(at) < READING_STOPS) {
+            let patience = if self.accepted.is_some() { READING_HURRIED } else { READING };
+            if stopped_at.is_none() && Mono::now().since(start) >= patience {
+                self.core.inputs.stop();
+                stopped_at = Some(Mono::now());
+            }
+            if let Ok(note) = self.core.notes.recv_timeout(TICK) {
+                self.hear(note);
+            }
         }
     }
 

@@ -7,12 +7,14 @@ use super::keep::Keep;
 use super::prepare::{PrepareError, note, system};
 use super::signals::TerminalChanged;
 use super::spawn::Seat;
-use super::streams::{self, Output, Pump, Target};
+use super::streams::{self, Carried, Output, Pump, Target};
 use super::terminal::{Carrying, HandedThrough, Terminal};
 use crate::fsio::FsError;
+use crate::mask::Secrets;
 use std::fs::File;
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 /// What the command will sit on.
@@ -38,10 +40,11 @@ impl Stage {
     pub(super) fn set(
         plan: &Plan,
         bundle: &Bundle,
+        secrets: &Arc<Secrets>,
         tell: &Sender<Note>,
     ) -> Result<(Self, &'static str), PrepareError> {
-        let keep = Keep::new(plan.output_cap);
-        let output = |name, target| Output::create(&bundle.file(name), target);
+        let keep = Keep::new(plan.output_cap, secrets);
+        let output = |name, target| Output::create(&bundle.file(name), target, plan.output_cap.is_some());
         let out = output("stdout.log", Target::Stdout)?;
         if plan.tty {
             return Ok((Self::with_terminal(out, keep, tell)?, "terminal"));
@@ -97,6 +100,11 @@ impl Stage {
 }
 
 impl Backstage {
+    /// How much of the output each pump has carried, now and later.
+    pub(super) fn carried(&self) -> Vec<Carried> {
+        self.pumps.iter().map(Pump::carried).collect()
+    }
+
     /// Gives our own terminal back as it was, for as long as somebody else uses it.
     pub(super) fn let_go(&self) {
         if let Some(through) = &self.through {

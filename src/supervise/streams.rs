@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes carried at once.
 const CHUNK: usize = 256 * 1024;
@@ -54,14 +54,24 @@ pub fn are_merged() -> bool {
 pub struct Output {
     path: PathBuf,
     writer: File,
+    reader: File,
+    watch: Option<OwnedFd>,
     target: Target,
+    kept: bool,
 }
 
 impl Output {
-    /// Creates the file.
-    pub fn create(path: &Path, target: Target) -> Result<Self, FsError> {
+    /// Creates the file. One that is not to be kept loses its name at once, so that nothing of it stays whatever happens.
+    pub fn create(path: &Path, target: Target, kept: bool) -> Result<Self, FsError> {
         let writer = fsio::create_append_only(path)?;
-        Ok(Self { path: path.to_path_buf(), writer, target })
+        // Writable, since a hole can only be punched through such a handle.
+        let reader = File::options().read(true).write(true).open(path);
+        let reader = reader.map_err(|e| FsError::new("open", path, e))?;
+        let watch = watch(path);
+        if !kept {
+            std::fs::remove_file(path).map_err(|e| FsError::new("remove", path, e))?;
+        }
+        Ok(Self { path: path.to_path_buf(), writer, reader, watch, target, kept })
     }
 
     /// One more handle for the command to write to.
@@ -72,19 +82,18 @@ impl Output {
 
     /// Starts to carry. `done` is called at the end, on the pump's thread.
     pub fn pump(self, keep: Keep, done: impl FnOnce() + Send + 'static) -> Result<Pump, FsError> {
-        // Writable, since a hole can only be punched through such a handle.
-        let file = File::options().read(true).write(true).open(&self.path);
-        let file = file.map_err(|e| FsError::new("open", &self.path, e))?;
         let (stop_seen, stop) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map_err(|e| FsError::new("make a pipe for", &self.path, e.into()))?;
         let ended = Arc::new(AtomicBool::new(false));
+        let carried = Carried::default();
         let mut carrier = Carrier {
-            watch: watch(&self.path),
+            watch: self.watch,
             ended: Arc::clone(&ended),
-            file,
+            file: self.reader,
             stop_seen,
             target: self.target,
             offset: 0,
+            carried: Arc::clone(&carried),
             reader_gone: false,
             keep: keep.clone(),
         };
@@ -92,7 +101,8 @@ impl Output {
             carrier.run();
             done();
         });
-        Ok(Pump { ended, _stop: stop, path: self.path, keep })
+        let kept = self.kept.then_some((self.path, keep));
+        Ok(Pump { ended, _stop: stop, kept, carried })
     }
 }
 
@@ -109,15 +119,25 @@ pub struct Pump {
     ended: Arc<AtomicBool>,
     /// Closing it wakes the thread.
     _stop: OwnedFd,
-    path: PathBuf,
-    keep: Keep,
+    /// The file, where it is to be kept.
+    kept: Option<(PathBuf, Keep)>,
+    carried: Carried,
 }
 
+/// The bytes that a pump has carried so far.
+pub type Carried = Arc<AtomicU64>;
+
 impl Pump {
+    /// How much it has carried, now and later.
+    #[must_use]
+    pub fn carried(&self) -> Carried {
+        Arc::clone(&self.carried)
+    }
+
     /// Says that nothing more will be written: the thread carries what is there and ends. The file in the bundle is
-    /// cut to what it may keep; what is still to be carried is read from the old one.
+    /// cut to what it may keep, and its secrets are masked; what is still to be carried is read from the old one.
     pub fn finish(self) -> Result<(), FsError> {
-        self.keep.cut(&self.path)
+        self.kept.as_ref().map_or(Ok(()), |(path, keep)| keep.settle(path))
     }
 }
 
@@ -134,6 +154,7 @@ struct Carrier {
     stop_seen: OwnedFd,
     target: Target,
     offset: u64,
+    carried: Carried,
     reader_gone: bool,
     keep: Keep,
 }
@@ -150,6 +171,7 @@ impl Carrier {
                 Ok(n) => {
                     self.carry(&chunk[..n]);
                     self.offset += n as u64;
+                    self.carried.store(self.offset, Ordering::Relaxed);
                     self.keep.carried(&self.file, self.offset);
                 }
             }

@@ -10,6 +10,7 @@ use crate::stall::{self, Facts};
 use crate::supervise::job::Note;
 use crate::supervise::prepare::told;
 use crate::supervise::{OnStall, heartbeat};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// A stalled builder that is asked to stop gets this long, where it would have had as long as it takes.
@@ -41,7 +42,8 @@ impl Running {
             self.record(Mono(sample.t), EventKind::SilenceJudged(facts));
         }
         let now = Mono::now();
-        if self.core.pulse.is_due(heartbeat::written(&self.core.bundle), now)
+        let output = self.output.iter().map(|carried| carried.load(Ordering::Relaxed)).sum();
+        if self.core.pulse.is_due(output, now)
             && let Some(silence) = self.core.recorder.silence(now)
         {
             let line = heartbeat::line(&silence, now.since(self.core.recorder.started()));
