@@ -20,7 +20,8 @@ pub(super) struct Options {
 /// Watches over the command; where the runner was lost, finishes its bundle.
 pub(super) fn main(_: &Options) -> ExitCode {
     let Some(Orphaned { bundle, exited, events, log }) = supervise::keep() else { return ExitCode::SUCCESS };
-    let known = Known { exited, events, reason: "the runner was lost", exit_code: exit::OWN_FAULT };
+    let known =
+        Known { exited, events, host: None, reason: "the runner was lost", exit_code: exit::OWN_FAULT };
     // The lock goes with the handle, at the last moment at which nobody else can have it.
     drop(log);
     match resume::finish(&bundle, &known) {

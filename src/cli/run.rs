@@ -127,7 +127,13 @@ fn write(finished: &mut Finished) -> Result<(), String> {
     let Some(Unlogged { exited, events }) = finished.give_up_log() else {
         return evidence::write(finished.bundle()).map(drop).map_err(|e| e.to_string());
     };
-    let known = Known { exited, events, reason: "the log could not be written", exit_code: exit::OWN_FAULT };
+    let known = Known {
+        exited,
+        events,
+        host: None,
+        reason: "the log could not be written",
+        exit_code: exit::OWN_FAULT,
+    };
     resume::finish(finished.bundle(), &known).map(drop).map_err(|e| e.to_string())
 }
 

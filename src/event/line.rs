@@ -2,9 +2,9 @@
 
 use super::kinds::{
     ApplicationDeclined, AttachRefused, BuildDescribed, BuildReturned, BuildStarted, CancelAcknowledged,
-    CancelRequested, CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost, JobEnded,
-    JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Message, PhaseAborted,
-    PhaseFinished, PhaseStarted, RecordsUnfinished, StepCompleted,
+    CancelRequested, CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost,
+    HostReported, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached,
+    Message, PhaseAborted, PhaseFinished, PhaseStarted, RecordsUnfinished, StepCompleted,
 };
 use super::text::plain;
 use crate::clock::Mono;
@@ -112,6 +112,7 @@ kinds! {
     LeftoverFound = "leftoverFound" job,
     RecordsUnfinished = "recordsUnfinished" job,
     EvidenceLost = "evidenceLost" job,
+    HostReported = "hostReported" job,
     JobEnded = "jobEnded" job,
 }
 

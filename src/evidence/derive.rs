@@ -11,8 +11,8 @@ use crate::cancel::Via;
 use crate::clock::{Anchor, Mono, round_ms};
 use crate::event::{
     BuildFacts, BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, Event, EventKind,
-    JobEnded, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Line, LogFault, LogReader, Message,
-    Tree,
+    HostReported, JobEnded, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Line, LogFault,
+    LogReader, Message, Tree,
 };
 use crate::exit;
 use crate::verdict::{BuildVerdict, Judge, Verdict};
@@ -41,6 +41,7 @@ struct Gathered {
     pauses: Vec<Pause>,
     leftovers: Vec<LeftoverFound>,
     lost: Vec<Loss>,
+    host_report: Option<HostReported>,
     counts: Counts,
     facts: BTreeMap<u32, BuildFacts>,
     last: Mono,
@@ -119,6 +120,7 @@ impl Gathered {
             pauses: Vec::new(),
             leftovers: Vec::new(),
             lost: Vec::new(),
+            host_report: None,
             counts: Counts { events: 1, ..Counts::default() },
             facts: BTreeMap::new(),
         }
@@ -179,6 +181,7 @@ impl Gathered {
                     at: self.wall(at),
                 });
             }
+            EventKind::HostReported(host) => self.host_report = Some(host.clone()),
             EventKind::JobEnded(ended) => self.ended = Some(ended.clone()),
             _ => {}
         }
@@ -214,6 +217,7 @@ impl Gathered {
             ladder: self.ladder(),
             pauses: self.pauses.clone(),
             leftovers: self.leftovers.clone(),
+            host_report: self.host_report.clone(),
             times: self.times(),
             lost: self.lost.clone(),
             counts: self.counts,

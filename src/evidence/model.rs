@@ -2,7 +2,8 @@
 //! monotonic clock in nanoseconds, as in the log; other times are RFC 3339 in UTC.
 
 use crate::event::{
-    BuildFacts, CancelSource, Cancellability, JobStarted, LeftoverFound, LibraryAttached, OpenPhase, State,
+    BuildFacts, CancelSource, Cancellability, HostReported, JobStarted, LeftoverFound, LibraryAttached,
+    OpenPhase, State,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,8 @@ pub struct Evidence {
     pub pauses: Vec<Pause>,
     /// Processes of the job that were still there after the command's end.
     pub leftovers: Vec<LeftoverFound>,
+    /// What the host said of its job when the bundle of a lost runner was finished, or null.
+    pub host_report: Option<HostReported>,
     /// The intervals of the accepted request.
     pub times: Times,
     /// Records that were lost.

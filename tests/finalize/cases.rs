@@ -229,8 +229,13 @@ fn a_log_that_somebody_writes_is_left_alone() {
     writer.flush().expect("the log can be written");
     let before = fs::read(&log).expect("the log");
     let finish = || {
-        let known =
-            stuckproof::resume::Known { exited: None, events: Vec::new(), reason: LOST, exit_code: 125 };
+        let known = stuckproof::resume::Known {
+            exited: None,
+            events: Vec::new(),
+            host: None,
+            reason: LOST,
+            exit_code: 125,
+        };
         stuckproof::resume::finish(folder.path(), &known)
     };
     assert!(matches!(finish(), Err(ResumeError::Busy(_))));

@@ -383,7 +383,7 @@ impl Remains {
         exited: Option<(Mono, CommandExited)>,
         events: Vec<Event>,
     ) -> Result<Evidence, ResumeError> {
-        finish(self.path(), &Known { exited, events, reason: LOST, exit_code: 125 })
+        finish(self.path(), &Known { exited, events, host: None, reason: LOST, exit_code: 125 })
     }
 
     /// Every event of the log, which must have no fault.
