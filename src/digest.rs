@@ -25,17 +25,24 @@ impl Hex {
     /// The digest of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        let mut text = [0; 64];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(Sha256::digest(bytes)) {
-            pair.copy_from_slice(&PAIRS[usize::from(byte)]);
-        }
-        Self(text)
+        Self::from(Sha256::new_with_prefix(bytes))
     }
 
     /// The digits.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 64] {
         &self.0
+    }
+}
+
+impl From<Sha256> for Hex {
+    /// The digest of everything that was put in.
+    fn from(digest: Sha256) -> Self {
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(digest.finalize()) {
+            pair.copy_from_slice(&PAIRS[usize::from(byte)]);
+        }
+        Self(text)
     }
 }
 

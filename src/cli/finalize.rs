@@ -1,9 +1,11 @@
 //! `stuckproof finalize`.
 
+use super::masking::Masking;
 use super::say;
 use crate::event::HostReported;
 use crate::evidence::{self, EVENTS, EVIDENCE};
 use crate::exit;
+use crate::mask::Secrets;
 use crate::render;
 use crate::resume;
 use crate::supervise::{self, DEFAULT_FOLDER};
@@ -11,6 +13,7 @@ use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -21,17 +24,20 @@ pub(super) struct Options {
     /// it in a variable
     #[arg(long, value_name = "STATUS")]
     host_status: Option<String>,
+    #[command(flatten)]
+    masking: Masking,
 }
 
 /// Finishes each bundle; one that cannot be finished does not keep the others from it.
-pub(super) fn main(options: &Options) -> ExitCode {
+pub(super) fn main(options: Options) -> ExitCode {
     let host = supervise::host_report(options.host_status.as_deref());
     if let Some(HostReported { status, told_by }) = &host {
         say(&format!("the host says {status} ({told_by})"));
     }
     let mut code = ExitCode::SUCCESS;
+    let secrets = Arc::new(Secrets::collect(&options.masking.into(), std::env::vars_os(), &[]));
     let found = options.bundles.iter().flat_map(|folder| bundles_in(folder));
-    for result in found.map(|bundle| finalize(&bundle?, host.clone())) {
+    for result in found.map(|bundle| finalize(&bundle?, host.clone(), &secrets)) {
         if let Err(why) = result {
             say(&why);
             code = ExitCode::from(exit::OWN_FAULT);
@@ -57,8 +63,8 @@ fn bundles_in(folder: &Path) -> Vec<Result<PathBuf, String>> {
     found.into_iter().map(Ok).collect()
 }
 
-fn finalize(bundle: &Path, host: Option<HostReported>) -> Result<(), String> {
-    resume::finish_abandoned(bundle, host).map_err(|e| e.to_string())?;
+fn finalize(bundle: &Path, host: Option<HostReported>, secrets: &Arc<Secrets>) -> Result<(), String> {
+    resume::finish_abandoned(bundle, host, secrets).map_err(|e| e.to_string())?;
     let finished = evidence::load(bundle).map_err(|e| e.to_string())?;
     let mut out = io::stdout().lock();
     match render::past(&finished, &mut out).and_then(|()| out.flush()) {

@@ -5,6 +5,7 @@ mod completions;
 mod duration;
 mod finalize;
 mod keep;
+mod masking;
 mod run;
 mod show;
 mod size;
@@ -91,7 +92,7 @@ pub fn main() -> ExitCode {
         Verb::Cancel(options) => cancel::main(&options),
         Verb::Status(options) => status::main(&options),
         Verb::Show(options) => show::main(&options),
-        Verb::Finalize(options) => finalize::main(&options),
+        Verb::Finalize(options) => finalize::main(options),
         Verb::Completions(options) => completions::main(&options, command()),
         Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.seat(), exec.bound)),
         Verb::Keep(options) => keep::main(&options),
