@@ -189,6 +189,7 @@ fn write(finished: &mut Finished) -> Result<(), String> {
     let known = Known {
         exited,
         events,
+        host: None,
         reason: "the log could not be written",
         exit_code: exit::OWN_FAULT,
         by: "runner",

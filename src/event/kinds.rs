@@ -86,6 +86,8 @@ pub enum EventKind {
     RecordsUnfinished(RecordsUnfinished),
     /// Records that the wire lost or could not decode.
     EvidenceLost(EvidenceLost),
+    /// What the host says of its job, once the runner was lost.
+    HostReported(HostReported),
     /// The last line.
     JobEnded(JobEnded),
 }
@@ -662,6 +664,16 @@ pub struct EvidenceLost {
     pub records: u64,
     /// What happened, for a person.
     pub reason: String,
+}
+
+/// Fields of `hostReported`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostReported {
+    /// What became of the host's job, in the host's own word: `canceled`, `failed`, `timed_out` …
+    pub status: String,
+    /// Where that stands: the name of a variable, or `--host-status`.
+    pub told_by: String,
 }
 
 /// The terminal states.

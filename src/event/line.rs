@@ -3,9 +3,9 @@
 use super::kinds::{
     ApplicationDeclined, AttachRefused, BuildDescribed, BuildReturned, BuildStarted, CancelAcknowledged,
     CancelRequested, CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost,
-    InputChanged, InputDigested, InputIdentified, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung,
-    LeftoverFound, LibraryAttached, Message, OutputMasked, PhaseAborted, PhaseFinished, PhaseStarted,
-    RecordsUnfinished, StepCompleted,
+    HostReported, InputChanged, InputDigested, InputIdentified, JobEnded, JobPaused, JobResumed, JobStarted,
+    LadderRung, LeftoverFound, LibraryAttached, Message, OutputMasked, PhaseAborted, PhaseFinished,
+    PhaseStarted, RecordsUnfinished, StepCompleted,
 };
 use super::silence::{BuildExpected, SilenceJudged};
 use super::text::plain;
@@ -120,6 +120,7 @@ kinds! {
     OutputMasked = "outputMasked" job,
     RecordsUnfinished = "recordsUnfinished" job,
     EvidenceLost = "evidenceLost" job,
+    HostReported = "hostReported" job,
     JobEnded = "jobEnded" job,
 }
 

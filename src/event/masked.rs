@@ -76,6 +76,7 @@ impl EventKind {
             Self::LeftoverFound(leftover) => hide(&mut leftover.name),
             Self::EvidenceLost(lost) => hide(&mut lost.reason),
             Self::InputIdentified(input) => hide(&mut input.path),
+            Self::HostReported(host) => hide(&mut host.status),
             Self::CommandStarted(_)
             | Self::InputDigested(_)
             | Self::InputChanged(_)

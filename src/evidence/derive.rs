@@ -11,8 +11,8 @@ use crate::cancel::Via;
 use crate::clock::{Anchor, Mono, round_ms};
 use crate::event::{
     BuildFacts, BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, Event, EventKind,
-    InputDigested, InputIdentified, JobEnded, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Line,
-    LogFault, LogReader, Message, OutputMasked, Tree,
+    HostReported, InputDigested, InputIdentified, JobEnded, JobStarted, LadderRung, LeftoverFound,
+    LibraryAttached, Line, LogFault, LogReader, Message, OutputMasked, Tree,
 };
 use crate::exit;
 use crate::verdict::{BuildVerdict, Judge, Verdict};
@@ -47,6 +47,7 @@ struct Gathered {
     output: Option<OutputMasked>,
     leftovers: Vec<LeftoverFound>,
     lost: Vec<Loss>,
+    host_report: Option<HostReported>,
     counts: Counts,
     facts: BTreeMap<u32, BuildFacts>,
     silences: silence::Gathered,
@@ -128,6 +129,7 @@ impl Gathered {
             output: None,
             leftovers: Vec::new(),
             lost: Vec::new(),
+            host_report: None,
             counts: Counts { events: 1, ..Counts::default() },
             facts: BTreeMap::new(),
             silences: silence::Gathered::default(),
@@ -198,6 +200,7 @@ impl Gathered {
                     at: self.wall(at),
                 });
             }
+            EventKind::HostReported(host) => self.host_report = Some(host.clone()),
             EventKind::JobEnded(ended) => self.ended = Some(ended.clone()),
             _ => {}
         }
@@ -236,6 +239,7 @@ impl Gathered {
             output: self.output.clone(),
             leftovers: self.leftovers.clone(),
             silences: self.silences.silences(),
+            host_report: self.host_report.clone(),
             times: self.times(),
             lost: self.lost.clone(),
             counts: self.counts,

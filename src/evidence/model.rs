@@ -3,8 +3,8 @@
 
 use super::silence::{Expected, Silences};
 use crate::event::{
-    BuildFacts, CancelSource, Cancellability, InputKind, JobStarted, LeftoverFound, LibraryAttached,
-    OpenPhase, OutputMasked, State,
+    BuildFacts, CancelSource, Cancellability, HostReported, InputKind, JobStarted, LeftoverFound,
+    LibraryAttached, OpenPhase, OutputMasked, State,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,6 +63,8 @@ pub struct Evidence {
     pub leftovers: Vec<LeftoverFound>,
     /// How its silences were judged.
     pub silences: Silences,
+    /// What the host said of its job when the bundle of a lost runner was finished, or null.
+    pub host_report: Option<HostReported>,
     /// The intervals of the accepted request.
     pub times: Times,
     /// Records that were lost.

@@ -40,10 +40,10 @@ mod terminal;
 mod voice;
 mod waiter;
 
-pub use bundle::{BundleError, runner_lives};
+pub use bundle::{BundleError, DEFAULT_FOLDER, runner_lives};
 pub use finished::Finished;
 pub use heartbeat::Heartbeat;
-pub use host::{Host, Patience, host_names, markdown as host_table};
+pub use host::{Host, Patience, host_names, host_report, markdown as host_table};
 pub use interim::WriteInterim;
 pub use job::Job;
 pub use keep::settle_output;

@@ -13,10 +13,10 @@ use stuckproof::clock::{Anchor, Mono};
 use stuckproof::event::{
     ApplicationDeclined, AttachRefused, BuildDescribed, BuildFacts, BuildReturned, BuildStarted,
     CancelAcknowledged, CancelRequested, CancelSource, CancelState, CommandExited, CommandStarted, Encoder,
-    Ending, Event, EventKind, EvidenceLost, HostProfile, InputChanged, InputDigested, InputIdentified,
-    InputKind, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Line,
-    LogError, LogFault, LogReader, LogWriter, Message, OpenPhase, OutputMasked, PhaseAborted, PhaseFinished,
-    PhaseStarted, ProfileShape, RecordsUnfinished, State, StepCompleted, Tensor,
+    Ending, Event, EventKind, EvidenceLost, HostProfile, HostReported, InputChanged, InputDigested,
+    InputIdentified, InputKind, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound,
+    LibraryAttached, Line, LogError, LogFault, LogReader, LogWriter, Message, OpenPhase, OutputMasked,
+    PhaseAborted, PhaseFinished, PhaseStarted, ProfileShape, RecordsUnfinished, State, StepCompleted, Tensor,
 };
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(stuckproof::evidence::schema);
@@ -216,6 +216,8 @@ fn of_the_job() -> impl Strategy<Value = EventKind> {
         any::<u64>().prop_map(|records| EventKind::RecordsUnfinished(RecordsUnfinished { records })),
         (any::<u64>(), text())
             .prop_map(|(records, reason)| EventKind::EvidenceLost(EvidenceLost { records, reason })),
+        (text(), text())
+            .prop_map(|(status, told_by)| EventKind::HostReported(HostReported { status, told_by })),
     ]
 }
 

@@ -10,8 +10,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::fs;
 use stuckproof::event::{
-    AttachRefused, CancelSource, EventKind, InputChanged, InputKind, JobPaused, JobResumed, LeftoverFound,
-    LogWriter, OutputMasked, RecordsUnfinished, SilenceVerdict,
+    AttachRefused, CancelSource, EventKind, HostReported, InputChanged, InputKind, JobPaused, JobResumed,
+    LeftoverFound, LogWriter, OutputMasked, RecordsUnfinished, SilenceVerdict,
 };
 use stuckproof::evidence::{self, EvidenceError, JobState};
 use stuckproof::render::{Style, show};
@@ -383,6 +383,8 @@ pub fn hostile_job(texts: &[String]) -> Job {
     }
     job.request(CancelSource::Api, text(6)).rung(text(7), text(8));
     job.at(9_000).exit(None, Some(11)).lose(1);
+    let (status, told_by) = (text(10).to_owned(), text(11).to_owned());
+    job.event(EventKind::HostReported(HostReported { status, told_by }));
     job.end(125);
     job.baseline(&host(Some(text(9))));
     job
