@@ -3,6 +3,7 @@
 mod cancel;
 mod completions;
 mod finalize;
+mod history;
 mod keep;
 mod masking;
 mod run;
