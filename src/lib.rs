@@ -7,7 +7,7 @@
 //! |---|---|
 //! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`], [`procfs`], [`shown`], [`units`] |
 //! | 1 | [`digest`], [`event`] |
-//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`resources`], [`stall`], [`history`] |
+//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`resources`], [`stall`], [`history`], [`combine`] |
 //! | 3 | [`observe`], [`supervise`], [`simulate`] |
 //! | 4 | [`evidence`], [`resume`] |
 //! | 5 | [`render`] |
@@ -18,6 +18,7 @@ pub mod baseline;
 pub mod cancel;
 pub mod cli;
 pub mod clock;
+pub mod combine;
 pub mod digest;
 pub mod event;
 pub mod evidence;

@@ -5,6 +5,7 @@
 mod common;
 
 mod caches;
+mod combine;
 mod endings;
 mod keys;
 mod record;
