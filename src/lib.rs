@@ -7,12 +7,13 @@
 //! |---|---|
 //! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`] |
 //! | 1 | [`digest`], [`event`] |
-//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`] |
+//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`artifact`] |
 //! | 3 | [`observe`], [`supervise`] |
 //! | 4 | [`evidence`], [`resume`] |
 //! | 5 | [`render`] |
 //! | 7 | [`cli`] |
 
+pub mod artifact;
 pub mod attach;
 pub mod baseline;
 pub mod cancel;

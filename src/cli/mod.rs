@@ -5,6 +5,7 @@ mod completions;
 mod duration;
 mod finalize;
 mod keep;
+mod quarantine;
 mod run;
 mod show;
 mod size;
@@ -36,6 +37,8 @@ enum Verb {
     Show(show::Options),
     /// Finish bundles whose runner was lost.
     Finalize(finalize::Options),
+    /// Look after what jobs without success have written.
+    Quarantine(quarantine::Options),
     /// Print completions for a shell.
     Completions(completions::Options),
     /// Take a seat and become the command.
@@ -92,6 +95,7 @@ pub fn main() -> ExitCode {
         Verb::Status(options) => status::main(&options),
         Verb::Show(options) => show::main(&options),
         Verb::Finalize(options) => finalize::main(&options),
+        Verb::Quarantine(options) => quarantine::main(&options),
         Verb::Completions(options) => completions::main(&options, command()),
         Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.seat(), exec.bound)),
         Verb::Keep(options) => keep::main(&options),

@@ -1,8 +1,9 @@
 //! `stuckproof run`.
 
 use super::{duration, fail, refuse, say, size};
+use crate::artifact::{self, ArtifactError, Owner, Wishes};
 use crate::resume::{self, Known};
-use crate::supervise::{self, Finished, Grace, Job, Plan, Unlogged};
+use crate::supervise::{self, Finished, Grace, Job, Plan, PrepareError, Unlogged};
 use crate::{baseline, evidence, exit, fsio};
 use clap::Args;
 use std::ffi::OsString;
@@ -42,6 +43,18 @@ pub(super) struct Options {
     /// servers); after anything else they are ended in any case
     #[arg(long)]
     kill_daemons: bool,
+    /// An engine that the command builds: a file, or a folder. Only a success replaces it. Where `{engine}` stands in the
+    /// command (`{engine:2}` for the second), the command writes to a place of its own, and the result is moved to PATH;
+    /// otherwise it writes to PATH itself, and what was there comes back unless the job succeeds
+    #[arg(long, value_name = "PATH")]
+    engine: Vec<PathBuf>,
+    /// The timing cache that the command reads and writes, in the same way; `{timing_cache}` stands for a copy of its own
+    #[arg(long, value_name = "PATH")]
+    timing_cache: Option<PathBuf>,
+    /// A shell command that checks the first engine (`{engine}`) after a build that succeeded; the engine is published only
+    /// if it says 0
+    #[arg(long, value_name = "COMMAND", requires = "engine")]
+    validate: Option<String>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -64,6 +77,11 @@ impl From<Options> for Plan {
             tty: options.tty,
             output_cap: options.output_cap,
             kill_daemons: options.kill_daemons,
+            artifacts: Wishes {
+                engines: options.engine,
+                timing_cache: options.timing_cache,
+                validate: options.validate,
+            },
         }
     }
 }
@@ -76,7 +94,7 @@ pub(super) fn main(options: Options) -> ExitCode {
         ));
         return refuse(&supervise::exec(&options.command));
     }
-    let job = match Job::prepare(options.into()) {
+    let job = match prepare(&options.into()) {
         Ok(job) => job,
         Err(e) => return fail(&e),
     };
@@ -99,6 +117,30 @@ pub(super) fn main(options: Options) -> ExitCode {
         finished.fail(e);
     }
     ExitCode::from(finished.leave())
+}
+
+/// Makes the job ready. Where a lost job stands in the way at the path of an artifact, that one is finished first.
+fn prepare(plan: &Plan) -> Result<Job, String> {
+    // As often as there are artifacts: each can have been another job's.
+    for _ in 0..=plan.artifacts.engines.len() {
+        match Job::prepare(plan.clone()) {
+            Err(PrepareError::Artifact(ArtifactError::Left { path, owner, work })) => {
+                let path = path.display();
+                say(&format!("job {} was lost while it was building {path}; it is finished first", owner.job));
+                finish_lost(&owner, &work)?;
+            }
+            other => return other.map_err(|e| e.to_string()),
+        }
+    }
+    Job::prepare(plan.clone()).map_err(|e| e.to_string())
+}
+
+/// Finishes a job whose runner was lost; where its bundle is gone, or was never told of the artifact, the artifact alone.
+fn finish_lost(owner: &Owner, work: &Path) -> Result<(), String> {
+    if owner.bundle.join(evidence::EVENTS).exists() {
+        resume::finish_abandoned(&owner.bundle).map_err(|e| e.to_string())?;
+    }
+    if work.exists() { artifact::abandon(work).map_err(|e| e.to_string()) } else { Ok(()) }
 }
 
 /// Writes the evidence. A log that could not be written to its end is finished like one whose runner was lost, now that

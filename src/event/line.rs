@@ -1,7 +1,7 @@
 //! One line of the log as serde sees it. The writer has its own, faster way to the same bytes.
 
 use super::kinds::{
-    ApplicationDeclined, AttachRefused, BuildDescribed, BuildReturned, BuildStarted, CancelAcknowledged,
+    ApplicationDeclined, ArtifactDeclared, ArtifactSettled, ArtifactsAccepted, EngineValidated, AttachRefused, BuildDescribed, BuildReturned, BuildStarted, CancelAcknowledged,
     CancelRequested, CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost, JobEnded,
     JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Message, PhaseAborted,
     PhaseFinished, PhaseStarted, RecordsUnfinished, StepCompleted,
@@ -91,6 +91,7 @@ macro_rules! kinds {
 
 kinds! {
     JobStarted = "jobStarted" job,
+    ArtifactDeclared = "artifactDeclared" job,
     CommandStarted = "commandStarted" job,
     LibraryAttached = "libraryAttached" job,
     AttachRefused = "attachRefused" job,
@@ -110,6 +111,9 @@ kinds! {
     JobResumed = "jobResumed" job,
     CommandExited = "commandExited" job,
     LeftoverFound = "leftoverFound" job,
+    EngineValidated = "engineValidated" job,
+    ArtifactsAccepted = "artifactsAccepted" job,
+    ArtifactSettled = "artifactSettled" job,
     RecordsUnfinished = "recordsUnfinished" job,
     EvidenceLost = "evidenceLost" job,
     JobEnded = "jobEnded" job,

@@ -3,13 +3,15 @@
 
 use super::model::{
     Build, Command, Counts, ErrorLine, Evidence, JobState, Loss, MessageCounts, Pause, Refusal, Request,
-    Rung, SilenceFacts, Times,
+    Rung, SilenceFacts, Times, Validation,
 };
-use super::{Bundle, EVENTS, EvidenceError, Phases, Summary, config, gpu, summary};
+use super::{
+    Bundle, EVENTS, EvidenceError, Inventory, Phases, Retry, Summary, config, gpu, inventory, retry, summary,
+};
 use crate::baseline::{self, Baseline};
 use crate::clock::{Anchor, Mono, round_ms};
 use crate::event::{
-    BuildFacts, BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, Event, EventKind,
+    BuildFacts, BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, EngineValidated, Event, EventKind,
     JobEnded, JobStarted, LadderRung, LeftoverFound, LibraryAttached, LogFault, LogReader, Message, Tree,
 };
 use crate::verdict::{BuildVerdict, Judge, Verdict};
@@ -39,7 +41,16 @@ struct Gathered {
     lost: Vec<Loss>,
     counts: Counts,
     facts: BTreeMap<u32, BuildFacts>,
+    artifacts: inventory::Gathered,
+    validated: Option<(Mono, EngineValidated)>,
     last: Mono,
+}
+
+/// What follows from it.
+pub(super) struct Derived {
+    pub(super) evidence: Evidence,
+    pub(super) summary: Summary,
+    pub(super) inventory: Inventory,
 }
 
 /// Reads the bundle's log and derives everything from it.
@@ -63,11 +74,12 @@ pub(super) fn derive(path: &Path) -> Result<Bundle, EvidenceError> {
     gathered.tree.finish();
     let ending = reader.ending();
     let baseline = baseline::load(path);
-    let (evidence, summary) = gathered.evidence(ending, &faults, baseline.as_ref());
+    let Derived { evidence, summary, inventory } = gathered.derived(ending, &faults, baseline.as_ref());
     Ok(Bundle {
         path: path.to_owned(),
         phases: Phases::of(&gathered.tree, evidence.finished),
         summary,
+        inventory,
         baseline,
         evidence,
         ending,
@@ -76,9 +88,9 @@ pub(super) fn derive(path: &Path) -> Result<Bundle, EvidenceError> {
 }
 
 /// The evidence of a job of which only the header is known.
-pub(super) fn provisional(header: &JobStarted) -> (Evidence, Summary) {
+pub(super) fn provisional(header: &JobStarted) -> Derived {
     let baseline = Err(baseline::missing());
-    Gathered::new(header.clone()).evidence(Ending::Open, &[], baseline.as_ref())
+    Gathered::new(header.clone()).derived(Ending::Open, &[], baseline.as_ref())
 }
 
 fn without_header(path: &Path, faults: Vec<LogFault>) -> EvidenceError {
@@ -110,6 +122,8 @@ impl Gathered {
             lost: Vec::new(),
             counts: Counts { events: 1, ..Counts::default() },
             facts: BTreeMap::new(),
+            artifacts: inventory::Gathered::default(),
+            validated: None,
         }
     }
 
@@ -168,17 +182,20 @@ impl Gathered {
                     at: self.wall(at),
                 });
             }
+            EventKind::ArtifactDeclared(declared) => self.artifacts.declared.push(declared.clone()),
+            EventKind::ArtifactSettled(settled) => self.artifacts.settled.push((at, settled.clone())),
+            EventKind::EngineValidated(validated) => self.validated = Some((at, validated.clone())),
             EventKind::JobEnded(ended) => self.ended = Some(ended.clone()),
             _ => {}
         }
     }
 
-    fn evidence(
+    fn derived(
         &self,
         ending: Ending,
         faults: &[LogFault],
         baseline: Result<&Baseline, &String>,
-    ) -> (Evidence, Summary) {
+    ) -> Derived {
         let verdict = self.judge.verdict();
         let end = self.ended.as_ref();
         let mut evidence = Evidence {
@@ -204,15 +221,31 @@ impl Gathered {
             pauses: self.pauses.clone(),
             leftovers: self.leftovers.clone(),
             times: self.times(),
+            validation: self.validated.as_ref().map(|(at, validated)| self.validation(*at, validated)),
+            retry: Retry::default(),
             lost: self.lost.clone(),
             counts: self.counts,
             nulls: BTreeMap::new(),
         };
+        let inventory = self.artifacts.inventory(&evidence.job, evidence.finished, self.header.anchor());
+        evidence.retry = retry::of(&evidence, &inventory);
         let sku = gpu::sku(&evidence, baseline);
-        let summary = summary::of(&evidence, sku.as_ref().ok());
-        evidence.nulls = summary::nulls(&evidence, &summary, sku.as_ref().err());
+        let summary = summary::of(&evidence, &inventory, verdict.validation, sku.as_ref().ok());
+        evidence.nulls = summary::nulls(&evidence, &inventory, &summary, sku.as_ref().err());
         evidence.notes = self.notes(&evidence, &verdict, ending, faults);
-        (evidence, summary)
+        Derived { evidence, summary, inventory }
+    }
+
+    fn validation(&self, at: Mono, validated: &EngineValidated) -> Validation {
+        Validation {
+            command: validated.command.clone(),
+            status: validated.status,
+            code: validated.code,
+            signal: validated.signal,
+            reason: validated.reason.clone(),
+            at: self.wall(at),
+            duration_ns: validated.duration_ns,
+        }
     }
 
     fn build(&self, tree: &BuildTree, verdict: &Verdict) -> Build {
@@ -341,7 +374,7 @@ impl Gathered {
             request_to_ack_ms: Some(round_ms(ack.latency_ns)),
             ack_to_return_ms: returned.map(|returned| returned.ms_since(*at)),
             return_to_exit_ms: returned.and_then(|returned| Some(exited?.ms_since(returned))),
-            ack_to_cleaned_ms: None,
+            ack_to_cleaned_ms: self.artifacts.cleaned().map(|cleaned| cleaned.ms_since(*at)),
         }
     }
 

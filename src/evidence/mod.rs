@@ -1,28 +1,32 @@
 //! The evidence of a job: what follows from its log, and the files that hold it.
 //!
-//! `events.jsonl` is the source of truth. `evidence.json`, `phases.json`, `summary.json` and `junit.xml` are derived from
+//! `events.jsonl` is the source of truth. `evidence.json`, `phases.json`, `summary.json`, `inventory.json` and `junit.xml` are derived from
 //! it and can be derived again; nothing in them comes from anywhere else, but for the GPU's name, which stands in `baseline.json`.
 
 mod config;
 mod derive;
 mod gpu;
+mod inventory;
 mod junit;
 mod model;
 mod phases;
+mod retry;
 mod schema;
 mod summary;
 
+pub use inventory::{Artifact, Inventory};
 pub use model::*;
 pub use phases::{BuildPhases, End, Phase, Phases};
+pub use retry::Retry;
 pub use schema::schema;
 pub use summary::{
-    CleanupStatus, Framework, Language, RetryPolicy, Summary, TimingCacheMode, ValidationStatus,
+    CleanupStatus, Framework, Language, RetryPolicy, Summary, TimingCacheMode,
 };
 
 use crate::baseline::Baseline;
 use crate::event::{Ending, JobStarted, LogFault, plain};
 use crate::fsio::{FsError, write_all_atomic, write_all_whole};
-use derive::derive;
+use derive::{Derived, derive};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -35,7 +39,8 @@ pub const PHASES: &str = "phases.json";
 pub const EVIDENCE: &str = "evidence.json";
 /// The summary's name in a bundle.
 pub const SUMMARY: &str = "summary.json";
-
+/// The inventory's name in a bundle.
+pub const INVENTORY: &str = "inventory.json";
 /// The test report's name in a bundle.
 pub const JUNIT: &str = "junit.xml";
 
@@ -80,6 +85,8 @@ pub struct Bundle {
     pub phases: Phases,
     /// The eleven fields.
     pub summary: Summary,
+    /// The artifacts.
+    pub inventory: Inventory,
     /// What stood around the job, or why that is not known.
     pub baseline: Result<Baseline, String>,
     /// How the log ends.
@@ -91,18 +98,24 @@ pub struct Bundle {
 /// Writes a truthful `evidence.json`, `summary.json` and `junit.xml` for a job that has just begun, so that a kill leaves
 /// those and not nothing. The report fails until the end is known.
 pub fn provisional(bundle: &Path, header: &JobStarted) -> Result<(), FsError> {
-    let (evidence, summary) = derive::provisional(header);
+    let Derived { evidence, summary, inventory } = derive::provisional(header);
     let phases = Phases { format: 1, finished: false, builds: Vec::new() };
     let missing = crate::baseline::missing();
-    let source = junit::Source { evidence: &evidence, phases: &phases, baseline: Err(&missing), bundle };
+    let source = junit::Source {
+        evidence: &evidence,
+        phases: &phases,
+        inventory: &inventory,
+        baseline: Err(&missing),
+        bundle,
+    };
     let (junit, evidence) = (junit::report(&source), pretty(&evidence));
     // The other two follow from the header, which is what must outlive a power cut.
     write_all_whole(bundle, &[(SUMMARY, &pretty(&summary)), (JUNIT, &junit)])?;
     write_all_atomic(bundle, &[(EVIDENCE, &evidence)])
 }
 
-/// Derives the evidence from the bundle's log and writes `phases.json`, `evidence.json`, `summary.json` and
-/// `junit.xml`.
+/// Derives the evidence from the bundle's log and writes `phases.json`, `evidence.json`, `summary.json`,
+/// `inventory.json` and `junit.xml`.
 ///
 /// A file that holds this already is left alone. A log that ends early makes evidence that is not finished; one that was
 /// changed is an error.
@@ -111,16 +124,17 @@ pub fn write(bundle: &Path) -> Result<Evidence, EvidenceError> {
     if let Some(fault) = derived.faults.drain(..).next() {
         return Err(EvidenceError::Log { path: bundle.to_owned(), fault });
     }
-    let (phases, evidence, summary) =
-        (compact(&derived.phases), pretty(&derived.evidence), pretty(&derived.summary));
+    let (phases, evidence) = (compact(&derived.phases), pretty(&derived.evidence));
+    let (summary, inventory) = (pretty(&derived.summary), pretty(&derived.inventory));
     let source = junit::Source {
         evidence: &derived.evidence,
         phases: &derived.phases,
+        inventory: &derived.inventory,
         baseline: derived.baseline.as_ref(),
         bundle,
     };
     let junit = junit::report(&source);
-    let files = [(PHASES, &*phases), (EVIDENCE, &*evidence), (SUMMARY, &*summary), (JUNIT, &*junit)];
+    let files = [(PHASES, &*phases), (EVIDENCE, &*evidence), (SUMMARY, &*summary), (INVENTORY, &*inventory), (JUNIT, &*junit)];
     let differs =
         |(name, bytes): &(&str, &[u8])| !std::fs::read(bundle.join(name)).is_ok_and(|old| old == *bytes);
     write_all_atomic(bundle, &files.into_iter().filter(differs).collect::<Vec<_>>())?;

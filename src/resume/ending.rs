@@ -4,6 +4,7 @@ use super::Known;
 use super::gather::{Page, Remains};
 use super::replay::Rest;
 use super::seen::Seen;
+use crate::artifact::{self, Journal, Terms};
 use crate::cancel::Via;
 use crate::event::{
     CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobEnded, LogError, LogWriter,
@@ -32,8 +33,8 @@ impl Ending {
         Self { writer, seen, rest }
     }
 
-    /// Writes everything up to the end, on disk when this returns.
-    pub(super) fn write(&mut self, known: &Known, remains: Remains) -> Result<(), LogError> {
+    /// Writes everything up to the end, on disk when this returns. It gives what is on record of the artifacts.
+    pub(super) fn write(mut self, known: &Known, remains: Remains) -> Result<Journal, LogError> {
         let Remains { page, mut losses, unfinished, .. } = remains;
         let seen_by_caller = matches!(known.exited, Some((_, CommandExited { code: Some(0), .. })));
         let doubtful = self.seen.ends_with_success && !seen_by_caller;
@@ -52,9 +53,31 @@ impl Ending {
         for lost in losses {
             self.lose(lost)?;
         }
+        self.settle_artifacts(known)?;
         let ended = self.end(known.exit_code);
         self.put(&Event { at: self.seen.last, kind: EventKind::JobEnded(ended) })?;
-        self.writer.sync()
+        self.writer.sync()?;
+        Ok(self.seen.journal)
+    }
+
+    /// Settles the artifacts that are not settled yet. Who comes with news of a job that has just been lost may not have
+    /// long; who comes later has the time for every digest.
+    fn settle_artifacts(&mut self, known: &Known) -> Result<(), LogError> {
+        let hurry = known.exited.is_some() || !known.events.is_empty();
+        let wish = self.seen.verdict().as_success().and_then(|()| self.seen.journal.may_publish());
+        let journal = self.seen.journal.clone();
+        let mut written = Ok(());
+        artifact::settle(&journal, &Terms { wish, hurry, by: artifact::SUCCESSOR }, &mut |kind| {
+            let decides = matches!(kind, EventKind::ArtifactsAccepted(_));
+            if written.is_ok() {
+                written = self.put(&Event { at: self.seen.last, kind });
+            }
+            if decides && written.is_ok() {
+                written = self.writer.sync();
+            }
+            written.is_ok()
+        });
+        written
     }
 
     /// What is not on record yet and comes from no builder, in the order of time.

@@ -15,6 +15,7 @@ use super::signals::JobControl;
 use super::stage::Stage;
 use super::status::Live;
 use super::voice::Voice;
+use crate::artifact::{Claimed, Journal};
 use crate::attach::Change;
 use crate::cancel::{Cancellation, Request};
 use crate::event::JobStarted;
@@ -61,6 +62,10 @@ pub(super) struct Core {
     pub(super) ladder: Ladder,
     pub(super) oom: OomWatch,
     pub(super) voice: Voice,
+    /// What is on record of the artifacts.
+    pub(super) journal: Journal,
+    /// What keeps other jobs away from them.
+    pub(super) _claims: Vec<Claimed>,
     /// The keeper, once it watches over the command.
     pub(super) keeper: Option<OnDuty>,
     pub(super) tell: Sender<Note>,

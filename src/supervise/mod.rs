@@ -6,6 +6,7 @@
 //! the loop of `Running`, which may wait for a disk. So no disk ever stands between a signal and a builder.
 
 mod bundle;
+mod check;
 pub mod control;
 mod core_dump;
 mod family;
@@ -22,6 +23,7 @@ mod pause;
 mod prepare;
 mod recorder;
 mod running;
+mod settling;
 mod signals;
 mod sources;
 mod spawn;
@@ -43,6 +45,7 @@ pub use sources::SourceError;
 pub use spawn::{EXEC_VERB, Seat, SpawnError, become_command, exec};
 pub use status::{Live, LiveBuild, LivePhase, LiveRequest};
 
+use crate::artifact::Wishes;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -70,6 +73,8 @@ pub struct Plan {
     pub output_cap: u64,
     /// After a success too, end processes that moved to a session of their own.
     pub kill_daemons: bool,
+    /// The files that the job is about.
+    pub artifacts: Wishes,
 }
 
 /// How long a builder may take to answer before the command is signalled.

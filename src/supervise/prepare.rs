@@ -1,6 +1,6 @@
 //! Everything that must be in place before the command starts. What fails here fails before anything was run.
 
-use super::bundle::{Bundle, BundleError, new_job};
+use super::bundle::{self, Bundle, BundleError, new_job};
 use super::control::{self, Entry, Registration};
 use super::host::{Host, Patience};
 use super::job::{Core, Job, Note};
@@ -15,10 +15,11 @@ use super::stage::Stage;
 use super::voice::Voice;
 use super::waiter;
 use super::{Grace, Plan};
+use crate::artifact::{self, ArtifactError, Claimed, Journal, Owner, Prepared};
 use crate::attach::{self, Change};
 use crate::cancel::{Cancellation, Request};
-use crate::clock::Anchor;
-use crate::event::{JobStarted, LogError};
+use crate::clock::{Anchor, Mono};
+use crate::event::{Event, EventKind, JobStarted, LogError};
 use crate::fsio::FsError;
 use crate::wire::{Control, Requested, WireError};
 use std::ffi::OsStr;
@@ -46,6 +47,9 @@ pub enum PrepareError {
     /// The wire cannot be made.
     #[error(transparent)]
     Wire(#[from] WireError),
+    /// An artifact cannot be taken into our care.
+    #[error(transparent)]
+    Artifact(#[from] ArtifactError),
     /// A file cannot be made.
     #[error(transparent)]
     File(#[from] FsError),
@@ -61,7 +65,7 @@ pub enum PrepareError {
 
 impl Job {
     /// Makes the bundle, starts its log and opens every way to stop the job.
-    pub fn prepare(plan: Plan) -> Result<Self, PrepareError> {
+    pub fn prepare(mut plan: Plan) -> Result<Self, PrepareError> {
         let host = Host::detect();
         if plan.cancel_on_stdin_close {
             sources::check_stdin()?;
@@ -69,6 +73,7 @@ impl Job {
         let cancel_file = plan.cancel_file.as_deref().map(CancelFile::watch).transpose()?;
         let anchor = Anchor::now();
         let job = new_job(chrono::DateTime::from_timestamp_nanos(anchor.wall_ns.cast_signed()));
+        let artifacts = take_artifacts(&mut plan, &job)?;
         let bundle = Bundle::create(plan.bundle.as_deref(), &job)?;
         let control = Arc::new(Control::create(bundle.wire(), anchor)?);
         let (tell, notes) = mpsc::channel();
@@ -97,7 +102,8 @@ impl Job {
             ..header(job, &plan, host, patience, anchor)
         };
         let log = bundle.file("events.jsonl");
-        let recorder = Recorder::create(&log, &header, bundle.wire(), Arc::clone(&control))?;
+        let mut recorder = Recorder::create(&log, &header, bundle.wire(), Arc::clone(&control))?;
+        let (journal, claims) = put_on_record(artifacts, &header, &mut recorder);
         let registration = register(&bundle, &header, &cancellation, &tell, &voice);
         if let Some(file) = cancel_file {
             file.listen(host, Arc::clone(&cancellation));
@@ -118,12 +124,40 @@ impl Job {
             ladder,
             oom,
             voice,
+            journal,
+            _claims: claims,
             keeper: None,
             tell,
             notes,
         };
         Ok(Self { core, header, stage, environment, registration, keeper })
     }
+}
+
+/// Takes the artifacts into our care, before there is anything else that would have to be taken back.
+fn take_artifacts(plan: &mut Plan, job: &str) -> Result<Prepared, PrepareError> {
+    let bundle = std::path::absolute(bundle::place(plan.bundle.as_deref(), job));
+    let bundle = bundle.map_err(system("find the bundle's folder"))?;
+    let owner = Owner { job: job.to_owned(), pid: std::process::id(), bundle };
+    Ok(artifact::prepare(&plan.artifacts, &mut plan.argv, &owner)?)
+}
+
+/// Puts the artifacts on record, on disk when this returns: from here on they are settled, whoever does it.
+fn put_on_record(
+    artifacts: Prepared,
+    header: &JobStarted,
+    recorder: &mut Recorder,
+) -> (Journal, Vec<Claimed>) {
+    let mut journal = Journal::new(header);
+    for declared in artifacts.declared {
+        let kind = EventKind::ArtifactDeclared(declared);
+        journal.see(&kind);
+        recorder.append(&Event { at: Mono::now(), kind });
+    }
+    recorder.settle();
+    let mut claims = artifacts.claims;
+    claims.iter_mut().for_each(Claimed::begin);
+    (journal, claims)
 }
 
 pub(super) fn system(action: &'static str) -> impl Fn(io::Error) -> PrepareError {

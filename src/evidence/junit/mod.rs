@@ -8,7 +8,7 @@ mod criteria;
 mod xml;
 
 use crate::baseline::Baseline;
-use crate::evidence::{Build, ErrorLine, Evidence, JobState, Phases};
+use crate::evidence::{Build, ErrorLine, Evidence, Inventory, JobState, Phases};
 use crate::mask;
 use criteria::{Case, Finding, NAMES};
 use junit_report::{Duration, OffsetDateTime, Report, TestCase, TestResult, TestSuite};
@@ -18,7 +18,7 @@ use std::path::Path;
 /// How many errors of a build its case tells.
 const ERRORS: usize = 40;
 /// Causes that have a type of their own; what a log names besides is `stuckproof.failed`.
-const CAUSES: [&str; 9] = [
+const CAUSES: [&str; 10] = [
     "builder",
     "application_cancel",
     "killed_by_runner",
@@ -27,6 +27,7 @@ const CAUSES: [&str; 9] = [
     "crash",
     "runner_lost",
     "command",
+    "artifact",
     "evidence_lost",
 ];
 /// Causes for which nobody's test has failed: something stopped it.
@@ -37,6 +38,7 @@ const STOPPED: [&str; 6] =
 pub(super) struct Source<'a> {
     pub(super) evidence: &'a Evidence,
     pub(super) phases: &'a Phases,
+    pub(super) inventory: &'a Inventory,
     pub(super) baseline: Result<&'a Baseline, &'a String>,
     /// The bundle's folder.
     pub(super) bundle: &'a Path,
@@ -84,7 +86,7 @@ impl Source<'_> {
             text: self.story(),
         }));
         if evidence.builds.is_empty() {
-            self.add_findings(&mut suite, classname, criteria::of_job(evidence));
+            self.add_findings(&mut suite, classname, criteria::of_job(evidence, self.inventory));
         }
         suite
     }
@@ -100,7 +102,8 @@ impl Source<'_> {
             text: errors(&build.errors),
         }));
         let phases = self.phases.builds.iter().find(|phases| phases.build == build.build);
-        let case = Case { evidence: self.evidence, build, phases, baseline: self.baseline };
+        let case =
+            Case { evidence: self.evidence, build, phases, inventory: self.inventory, baseline: self.baseline };
         self.add_findings(&mut suite, &classname, criteria::of_build(&case));
         suite
     }
