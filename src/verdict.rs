@@ -141,8 +141,8 @@ pub struct Judge {
     /// Whether somebody climbed the ladder in the runner's place.
     runner_lost: bool,
     lost: bool,
-    /// Whether an artifact has a fault that no success may have.
-    artifact_fault: bool,
+    /// Faults of artifacts that no success may have.
+    artifact_faults: u32,
     /// What became of the user's own check, where one was asked for.
     validation: Option<ValidationStatus>,
 }
@@ -194,7 +194,7 @@ impl Judge {
                 self.validation.get_or_insert(ValidationStatus::Pending);
             }
             EventKind::EngineValidated(validated) => self.validation = Some(validated.status),
-            EventKind::ArtifactSettled(settled) => self.artifact_fault |= settled.fault.is_some(),
+            EventKind::ArtifactSettled(settled) => self.artifact_faults += u32::from(settled.fault.is_some()),
             _ => {}
         }
     }
@@ -211,9 +211,8 @@ impl Judge {
             Some(worst) if worst.state == State::Succeeded => self.after_success(),
             Some(worst) => (worst.state, worst.cause.clone()),
         };
-        let spoilt = state == State::Succeeded && self.artifact_fault;
-        let (state, cause) =
-            if spoilt { (State::Failed, Some(ARTIFACT.to_owned())) } else { (state, cause) };
+        let spoilt = state == State::Succeeded && self.artifact_faults > 0;
+        let (state, cause) = if spoilt { (State::Failed, Some(ARTIFACT.to_owned())) } else { (state, cause) };
         Verdict {
             state,
             cause,

@@ -64,6 +64,20 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Gives two folders each other's name at once; where the file system cannot do that, the old one makes room first.
+pub(super) fn exchange(new: &Path, old: &Path) -> io::Result<()> {
+    let here = rustix::fs::CWD;
+    match rustix::fs::renameat_with(here, new, here, old, rustix::fs::RenameFlags::EXCHANGE) {
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+            let aside = new.with_extension("old");
+            fs::rename(old, &aside)?;
+            fs::rename(new, old)?;
+            remove(&aside)
+        }
+        other => Ok(other?),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

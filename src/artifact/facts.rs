@@ -21,8 +21,14 @@ pub(super) fn of(path: &Path) -> io::Result<Option<ArtifactFacts>> {
         }
         other => other?,
     };
-    let mut facts =
-        ArtifactFacts { bytes: 0, files: 0, modified: String::new(), inode: own.ino(), stamp: String::new(), sha256: None };
+    let mut facts = ArtifactFacts {
+        bytes: 0,
+        files: 0,
+        modified: String::new(),
+        inode: own.ino(),
+        stamp: String::new(),
+        sha256: None,
+    };
     let mut list = format!("{}\n", own.ino());
     let mut latest = 0;
     for (name, file) in listing(path, &own)? {

@@ -56,7 +56,9 @@ mod tests {
     fn engines_are_known_by_their_first_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
-        for (bytes, content_of) in [(&b"vtrt\0\0"[..], "TensorRT-RTX engine"), (b"ftrt", "TensorRT engine"), (b"ft", UNKNOWN)] {
+        for (bytes, content_of) in
+            [(&b"vtrt\0\0"[..], "TensorRT-RTX engine"), (b"ftrt", "TensorRT engine"), (b"ft", UNKNOWN)]
+        {
             fs::write(path("a"), bytes).unwrap();
             assert_eq!(content(&path("a")), content_of);
         }
@@ -64,7 +66,7 @@ mod tests {
         fs::write(path("b"), "vtrt").unwrap();
         assert_eq!(content(folder.path()), "TensorRT-RTX engine");
         let b = path("b").to_string_lossy().into_owned();
-        assert_eq!(undeclared(folder.path(), 0, &[&path("a")]), [b.clone()]);
+        assert_eq!(undeclared(folder.path(), 0, &[&path("a")]), [&*b]);
         assert!(undeclared(folder.path(), 0, &[&path("b")]).is_empty());
         assert!(undeclared(folder.path(), u64::MAX, &[]).is_empty(), "it was there before");
         std::os::unix::fs::symlink(b, path("c")).unwrap();

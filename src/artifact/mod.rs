@@ -7,16 +7,20 @@
 //! one file system, and every step can be done again: whoever comes after a kill finds out from what is on disk how far it
 //! was, and goes on.
 
+mod act;
 mod copy;
+mod error;
 mod facts;
 mod fate;
 mod look;
+mod open;
 mod place;
 mod prepare;
 pub mod quarantine;
 mod settle;
 mod work;
 
-pub use prepare::{ArtifactError, Prepared, Wishes, prepare};
+pub use error::ArtifactError;
+pub use prepare::{Prepared, Wishes, prepare};
 pub use settle::{Journal, RUNNER, SUCCESSOR, Terms, clear, settle};
 pub use work::{Claimed, Owner, abandon};

@@ -3,15 +3,14 @@
 
 use super::place::{self, Place};
 use super::work::{Claimed, Owner};
-use super::{copy, facts};
+use super::{ArtifactError, copy, facts};
 use crate::event::{ArtifactDeclared, ArtifactKind, ArtifactMode};
-use crate::fsio::{self, FsError};
+use crate::fsio;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use thiserror::Error;
 
 /// Room that is left on the disk beyond the size of what is there already.
 const ROOM: u64 = 1 << 20;
@@ -25,110 +24,6 @@ pub struct Wishes {
     pub timing_cache: Option<PathBuf>,
     /// The user's own check of the first engine, a shell command.
     pub validate: Option<String>,
-}
-
-/// Why an artifact cannot be taken into our care. Nothing was run and nothing was changed.
-#[derive(Debug, Error)]
-pub enum ArtifactError {
-    /// A name that the record cannot hold.
-    #[error("{path} cannot be an artifact: its name is not UTF-8, and the record could not name it; give it another name", path = .path.display())]
-    Name {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The folder is not there, or cannot be entered.
-    #[error("cannot use {path} as an artifact: {source}; make the folder first, or give another path", path = .path.display())]
-    Folder {
-        /// The path.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// A folder where a file is meant, or the other way round.
-    #[error("{path} is meant to be {meant}, and there is {found}; give another path, or move that away", path = .path.display())]
-    Kind {
-        /// The path.
-        path: PathBuf,
-        /// What is there.
-        found: &'static str,
-        /// What is meant.
-        meant: &'static str,
-    },
-    /// Two artifacts of one job.
-    #[error("{path} was given twice, perhaps by two names; give it once", path = .path.display())]
-    Twice {
-        /// The path.
-        path: PathBuf,
-    },
-    /// Another job has it.
-    #[error("job {job} (process {pid}) is building {path}; wait for its end, stop it with `stuckproof cancel {job}`, or give another path", path = .path.display(), job = .owner.job, pid = .owner.pid)]
-    Busy {
-        /// The path.
-        path: PathBuf,
-        /// The other job.
-        owner: Owner,
-    },
-    /// Another job had it, and has not put it in order.
-    #[error("job {job} was lost while it was building {path}; put that in order with `stuckproof finalize {bundle}`, then run this again", path = .path.display(), job = .owner.job, bundle = .owner.bundle.display())]
-    Left {
-        /// The path.
-        path: PathBuf,
-        /// The other job.
-        owner: Owner,
-        /// Its folder beside the artifact.
-        work: PathBuf,
-    },
-    /// Somebody else's folder has the name that we need.
-    #[error("{work} is in the way of building {path}, and does not say whose it is; move it away", path = .path.display(), work = .work.display())]
-    Foreign {
-        /// The path.
-        path: PathBuf,
-        /// The folder.
-        work: PathBuf,
-    },
-    /// What a lost job has left could not be put in order.
-    #[error("what an earlier job left in {work} cannot be put in order: {why}; look at it yourself", work = .work.display())]
-    Unsettled {
-        /// The folder.
-        work: PathBuf,
-        /// Why.
-        why: String,
-    },
-    /// No room.
-    #[error("the disk of {path} has {free} bytes left, and at least {needed} are needed; free some space, or give another path", path = .path.display())]
-    Space {
-        /// The path.
-        path: PathBuf,
-        /// What is left.
-        free: u64,
-        /// What is needed.
-        needed: u64,
-    },
-    /// A placeholder without an artifact.
-    #[error("the command contains {placeholder}, and no such artifact was given; add the option, or correct the number")]
-    Placeholder {
-        /// As it stands in the command.
-        placeholder: String,
-    },
-    /// What is there cannot be examined or copied.
-    #[error("cannot {action} {path}: {source}; nothing was run", path = .path.display())]
-    Content {
-        /// What was tried.
-        action: &'static str,
-        /// The path.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// Our folder beside the artifact cannot be made.
-    #[error(transparent)]
-    Work(#[from] FsError),
-}
-
-impl ArtifactError {
-    pub(super) fn folder(path: &Path, source: io::Error) -> Self {
-        Self::Folder { path: path.to_owned(), source }
-    }
 }
 
 /// Artifacts in our care.
@@ -150,11 +45,15 @@ pub fn prepare(wishes: &Wishes, argv: &mut [OsString], owner: &Owner) -> Result<
         let names = if number == 1 { vec!["{engine}".to_owned()] } else { Vec::new() };
         (path, ArtifactKind::Engine, [names, vec![format!("{{engine:{number}}}")]].concat())
     });
-    let cache = wishes.timing_cache.iter().map(|path| {
-        (path, ArtifactKind::TimingCache, vec!["{timing_cache}".to_owned()])
-    });
+    let cache = wishes
+        .timing_cache
+        .iter()
+        .map(|path| (path, ArtifactKind::TimingCache, vec!["{timing_cache}".to_owned()]));
     for (path, kind, placeholders) in engines.chain(cache) {
         let place = Place::find(path)?;
+        if place.folder && kind == ArtifactKind::TimingCache {
+            return Err(ArtifactError::Kind { path: path.clone(), found: "a folder", meant: "a file" });
+        }
         if prepared.declared.iter().any(|other| Path::new(&other.target) == place.target) {
             return Err(ArtifactError::Twice { path: path.clone() });
         }
@@ -163,7 +62,9 @@ pub fn prepare(wishes: &Wishes, argv: &mut [OsString], owner: &Owner) -> Result<
         let artifact = u32::try_from(prepared.declared.len() + 1).unwrap_or(u32::MAX);
         let (claim, declared) = take(artifact, &place, wish, owner)?;
         for word in argv.iter_mut() {
-            placeholders.iter().for_each(|name| replace(word, name, declared.written.as_ref()));
+            for name in &placeholders {
+                replace(word, name, declared.written.as_ref());
+            }
         }
         prepared.claims.push(claim);
         prepared.declared.push(declared);
@@ -330,14 +231,8 @@ mod tests {
         assert!(refused(&wishes(&[&path]), &["{engine:2}"]).contains("{engine:2}"));
         assert!(refused(&wishes(&[&path]), &["{timing_cache}"]).contains("{timing_cache}"));
         assert!(refused(&wishes(&[&path, &path]), &[]).contains("twice"));
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            &path,
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::RWXU,
-            0,
-        )
-        .unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+            .unwrap();
         assert!(refused(&wishes(&[&path]), &[]).contains("meant to be a file"));
     }
 }

@@ -61,7 +61,7 @@ enum Action {
 /// Does what was asked for; entries that cannot be used are named, and do not keep the others from it.
 pub(super) fn main(options: &Options) -> ExitCode {
     let done = match &options.action {
-        Action::List { folders } => list(folders),
+        Action::List { folders } => Ok(list(folders)),
         Action::Show { entry } => show(entry),
         Action::Release { entry, to, force } => release(entry, to, *force),
         Action::Purge { folders, older_than, keep_bytes } => purge(folders, *older_than, *keep_bytes),
@@ -69,10 +69,10 @@ pub(super) fn main(options: &Options) -> ExitCode {
     done.unwrap_or_else(|e| fail(&e))
 }
 
-fn list(folders: &[PathBuf]) -> Result<ExitCode, QuarantineError> {
+fn list(folders: &[PathBuf]) -> ExitCode {
     let (entries, faults) = quarantine::find(folders);
     print(|out| entries.iter().try_for_each(|entry| render::quarantine::line(entry, out)));
-    Ok(told(&faults))
+    told(&faults)
 }
 
 fn show(entry: &Path) -> Result<ExitCode, QuarantineError> {
@@ -106,7 +106,9 @@ fn purge(
 
 /// Names what could not be used.
 fn told(faults: &[QuarantineError]) -> ExitCode {
-    faults.iter().for_each(|fault| say(&fault.to_string()));
+    for fault in faults {
+        say(&fault.to_string());
+    }
     if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::OWN_FAULT) }
 }
 

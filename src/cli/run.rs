@@ -126,7 +126,10 @@ fn prepare(plan: &Plan) -> Result<Job, String> {
         match Job::prepare(plan.clone()) {
             Err(PrepareError::Artifact(ArtifactError::Left { path, owner, work })) => {
                 let path = path.display();
-                say(&format!("job {} was lost while it was building {path}; it is finished first", owner.job));
+                say(&format!(
+                    "job {} was lost while it was building {path}; it is finished first",
+                    owner.job
+                ));
                 finish_lost(&owner, &work)?;
             }
             other => return other.map_err(|e| e.to_string()),

@@ -1,10 +1,11 @@
 //! One line of the log as serde sees it. The writer has its own, faster way to the same bytes.
 
 use super::kinds::{
-    ApplicationDeclined, ArtifactDeclared, ArtifactSettled, ArtifactsAccepted, EngineValidated, AttachRefused, BuildDescribed, BuildReturned, BuildStarted, CancelAcknowledged,
-    CancelRequested, CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost, JobEnded,
-    JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Message, PhaseAborted,
-    PhaseFinished, PhaseStarted, RecordsUnfinished, StepCompleted,
+    ApplicationDeclined, ArtifactDeclared, ArtifactSettled, ArtifactsAccepted, AttachRefused, BuildDescribed,
+    BuildReturned, BuildStarted, CancelAcknowledged, CancelRequested, CancelState, CommandExited,
+    CommandStarted, EngineValidated, Event, EventKind, EvidenceLost, JobEnded, JobPaused, JobResumed,
+    JobStarted, LadderRung, LeftoverFound, LibraryAttached, Message, PhaseAborted, PhaseFinished,
+    PhaseStarted, RecordsUnfinished, StepCompleted,
 };
 use super::text::plain;
 use crate::clock::Mono;

@@ -11,8 +11,9 @@ use super::{
 use crate::baseline::{self, Baseline};
 use crate::clock::{Anchor, Mono, round_ms};
 use crate::event::{
-    BuildFacts, BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, EngineValidated, Event, EventKind,
-    JobEnded, JobStarted, LadderRung, LeftoverFound, LibraryAttached, LogFault, LogReader, Message, Tree,
+    BuildFacts, BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, EngineValidated,
+    Event, EventKind, JobEnded, JobStarted, LadderRung, LeftoverFound, LibraryAttached, LogFault, LogReader,
+    Message, Tree,
 };
 use crate::verdict::{BuildVerdict, Judge, Verdict};
 use std::collections::BTreeMap;
@@ -190,12 +191,7 @@ impl Gathered {
         }
     }
 
-    fn derived(
-        &self,
-        ending: Ending,
-        faults: &[LogFault],
-        baseline: Result<&Baseline, &String>,
-    ) -> Derived {
+    fn derived(&self, ending: Ending, faults: &[LogFault], baseline: Result<&Baseline, &String>) -> Derived {
         let verdict = self.judge.verdict();
         let end = self.ended.as_ref();
         let mut evidence = Evidence {

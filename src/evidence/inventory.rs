@@ -67,7 +67,6 @@ impl Artifact {
     pub fn is_intact(&self) -> bool {
         self.before.is_some()
             && matches!(self.outcome, Some(ArtifactOutcome::Kept | ArtifactOutcome::Restored))
-            && self.fault.is_none()
     }
 }
 

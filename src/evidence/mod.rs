@@ -19,9 +19,7 @@ pub use model::*;
 pub use phases::{BuildPhases, End, Phase, Phases};
 pub use retry::Retry;
 pub use schema::schema;
-pub use summary::{
-    CleanupStatus, Framework, Language, RetryPolicy, Summary, TimingCacheMode,
-};
+pub use summary::{CleanupStatus, Framework, Language, RetryPolicy, Summary, TimingCacheMode};
 
 use crate::baseline::Baseline;
 use crate::event::{Ending, JobStarted, LogFault, plain};
@@ -134,7 +132,13 @@ pub fn write(bundle: &Path) -> Result<Evidence, EvidenceError> {
         bundle,
     };
     let junit = junit::report(&source);
-    let files = [(PHASES, &*phases), (EVIDENCE, &*evidence), (SUMMARY, &*summary), (INVENTORY, &*inventory), (JUNIT, &*junit)];
+    let files = [
+        (PHASES, &*phases),
+        (EVIDENCE, &*evidence),
+        (SUMMARY, &*summary),
+        (INVENTORY, &*inventory),
+        (JUNIT, &*junit),
+    ];
     let differs =
         |(name, bytes): &(&str, &[u8])| !std::fs::read(bundle.join(name)).is_ok_and(|old| old == *bytes);
     write_all_atomic(bundle, &files.into_iter().filter(differs).collect::<Vec<_>>())?;

@@ -1,11 +1,11 @@
 //! What `evidence.json` holds. Times named `…Ms` are milliseconds with up to three decimals; `tNs` is the job's
 //! monotonic clock in nanoseconds, as in the log; other times are RFC 3339 in UTC.
 
+use super::retry::Retry;
 use crate::event::{
     BuildFacts, CancelSource, Cancellability, JobStarted, LeftoverFound, LibraryAttached, OpenPhase, State,
     ValidationStatus,
 };
-use super::retry::Retry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

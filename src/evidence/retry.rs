@@ -34,7 +34,9 @@ pub(super) fn of(evidence: &Evidence, inventory: &Inventory) -> Retry {
     let cause = evidence.cause.as_deref().unwrap_or("no cause is on record");
     match (evidence.state, validation) {
         (JobState::Running | JobState::Cancelling, _) => none("the job has not ended"),
-        (JobState::Succeeded, Some(ValidationStatus::Fail)) => back(inventory, "the check of the engine failed"),
+        (JobState::Succeeded, Some(ValidationStatus::Fail)) => {
+            back(inventory, "the check of the engine failed")
+        }
         (JobState::Succeeded, Some(ValidationStatus::Pending)) => {
             again(inventory, "the check of the engine did not come to its end")
         }
@@ -49,7 +51,10 @@ pub(super) fn of(evidence: &Evidence, inventory: &Inventory) -> Retry {
                 ],
             },
             ARTIFACT => back(inventory, "an artifact could not be put where it belongs"),
-            _ => investigate(inventory, &format!("the cause is {cause}: the same again would end the same way")),
+            _ => investigate(
+                inventory,
+                &format!("the cause is {cause}: the same again would end the same way"),
+            ),
         },
     }
 }

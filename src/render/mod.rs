@@ -53,7 +53,8 @@ fn verdict(evidence: &Evidence, out: &mut impl Write, paint: &Painter) -> io::Re
     writeln!(out, "  {}", advice.what)?;
     writeln!(out, "  Next: {}", advice.next)?;
     if let Some(policy) = evidence.retry.policy {
-        let reasons: Vec<String> = evidence.retry.reasons.iter().map(|r| Clean::line(r).to_string()).collect();
+        let reasons: Vec<String> =
+            evidence.retry.reasons.iter().map(|r| Clean::line(r).to_string()).collect();
         writeln!(out, "  Retry: {}, since {}", policy.name(), reasons.join(", and "))?;
     }
     Ok(())

@@ -24,7 +24,12 @@ pub fn show(entry: &Shelved, digest: Option<&str>, out: &mut impl Write) -> io::
     let record = &entry.record;
     let expected = record.facts.as_ref().and_then(|facts| facts.sha256.as_deref());
     writeln!(out, "entry     {}", Clean::line(&entry.folder.to_string_lossy()))?;
-    writeln!(out, "content   {}, {} bytes with all that is beside it", Clean::line(&record.name), entry.bytes)?;
+    writeln!(
+        out,
+        "content   {}, {} bytes with all that is beside it",
+        Clean::line(&record.name),
+        entry.bytes
+    )?;
     writeln!(out, "meant for {}", Clean::line(&record.path))?;
     writeln!(out, "job       {}", Clean::short(&record.job))?;
     writeln!(out, "set aside {}, since {}", Clean::short(&record.at), Clean::line(&record.reason))?;
@@ -32,9 +37,15 @@ pub fn show(entry: &Shelved, digest: Option<&str>, out: &mut impl Write) -> io::
     match (digest, expected) {
         (Some(now), Some(then)) if now == then => writeln!(out, "It is what was set aside."),
         (Some(_), Some(then)) => {
-            writeln!(out, "It was changed since it was set aside: then its SHA-256 was {}.", Clean::short(then))
+            writeln!(
+                out,
+                "It was changed since it was set aside: then its SHA-256 was {}.",
+                Clean::short(then)
+            )
         }
-        _ => writeln!(out, "Whether it is what was set aside is not known: there was no time for its digest."),
+        _ => {
+            writeln!(out, "Whether it is what was set aside is not known: there was no time for its digest.")
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use super::replay::is_told;
 use crate::artifact::Journal;
 use crate::clock::Mono;
 use crate::event::{
-    CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobEnded, JobStarted, PhaseAborted, PhaseEnd,
-    Tree,
+    CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobEnded, JobStarted, PhaseAborted,
+    PhaseEnd, Tree,
 };
 use crate::verdict::{Judge, Verdict};
 use std::path::Path;

@@ -77,13 +77,16 @@ impl Check {
     /// Ends what it has left behind.
     pub(super) fn leave(self) {
         self.send(Signal::KILL);
-        let _ = rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(self.command), WaitOptions::empty()));
+        let _ =
+            rustix::io::retry_on_intr(|| rustix::process::waitpid(Some(self.command), WaitOptions::empty()));
     }
 }
 
 fn with_engine(command: &str, engine: &Path) -> OsString {
     let quoted = quoted(engine.as_os_str());
-    OsString::from_vec(command.split(PLACEHOLDER).map(str::as_bytes).collect::<Vec<_>>().join(quoted.as_bytes()))
+    OsString::from_vec(
+        command.split(PLACEHOLDER).map(str::as_bytes).collect::<Vec<_>>().join(quoted.as_bytes()),
+    )
 }
 
 /// A word that the shell takes as it is.

@@ -119,7 +119,8 @@ impl Entry {
     fn free_name(&self, path: &Path) -> io::Result<PathBuf> {
         let first = self.folder.join(place::name_of(path));
         let taken = |path: &Path| {
-            fs::symlink_metadata(path).is_ok() || [RECORD, README].iter().any(|own| place::name_of(path) == *own)
+            fs::symlink_metadata(path).is_ok()
+                || [RECORD, README].iter().any(|own| place::name_of(path) == *own)
         };
         let others = (2..MOST_NAMES).map(|number| {
             let mut name = place::name_of(path).to_owned();

@@ -1,8 +1,8 @@
 //! The eight criteria of the Stuck-Build Acceptance Test, judged on the evidence alone.
 
 use crate::baseline::Baseline;
-use crate::evidence::derive::FOREIGN_STATE;
 use crate::event::ArtifactOutcome;
+use crate::evidence::derive::FOREIGN_STATE;
 use crate::evidence::{Build, BuildPhases, End, Evidence, Inventory, JobState};
 
 /// What became of a criterion.
@@ -165,7 +165,9 @@ fn terminal_state(evidence: &Evidence) -> Finding {
 
 fn artifacts(evidence: &Evidence, inventory: &Inventory) -> Finding {
     if inventory.artifacts.is_empty() {
-        return NotJudged("no artifact was declared (--engine); look at the engine's path yourself".to_owned());
+        return NotJudged(
+            "no artifact was declared (--engine); look at the engine's path yourself".to_owned(),
+        );
     }
     let succeeded = evidence.state == JobState::Succeeded;
     for artifact in &inventory.artifacts {
@@ -179,7 +181,9 @@ fn artifacts(evidence: &Evidence, inventory: &Inventory) -> Finding {
             return Failed(format!("{} was published, although the job did not succeed", artifact.path));
         }
         if let Some(other) = artifact.undeclared.first().filter(|_| !succeeded) {
-            return Failed(format!("{other} was written meanwhile, looks like an engine and was not declared"));
+            return Failed(format!(
+                "{other} was written meanwhile, looks like an engine and was not declared"
+            ));
         }
     }
     Held

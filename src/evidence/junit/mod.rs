@@ -102,8 +102,13 @@ impl Source<'_> {
             text: errors(&build.errors),
         }));
         let phases = self.phases.builds.iter().find(|phases| phases.build == build.build);
-        let case =
-            Case { evidence: self.evidence, build, phases, inventory: self.inventory, baseline: self.baseline };
+        let case = Case {
+            evidence: self.evidence,
+            build,
+            phases,
+            inventory: self.inventory,
+            baseline: self.baseline,
+        };
         self.add_findings(&mut suite, &classname, criteria::of_build(&case));
         suite
     }
