@@ -22,5 +22,5 @@ mod work;
 
 pub use error::ArtifactError;
 pub use prepare::{Prepared, Wishes, prepare};
-pub use settle::{Journal, RUNNER, SUCCESSOR, Terms, clear, settle};
+pub use settle::{Journal, Terms, clear, settle};
 pub use work::{Claimed, Owner, abandon};

@@ -5,7 +5,7 @@ use super::quarantine::Entry;
 use super::settle::Journal;
 use super::{copy, facts, look, place, work};
 use crate::event::{
-    ArtifactDeclared, ArtifactFacts, ArtifactKind, ArtifactMode, ArtifactOutcome, ArtifactSettled,
+    ArtifactDeclared, ArtifactFacts, ArtifactKind, ArtifactMode, ArtifactOutcome, ArtifactSettled, SettledBy,
 };
 use crate::fsio;
 use std::fs;
@@ -47,7 +47,7 @@ impl<'a> Open<'a> {
             quarantine: None,
             content: None,
             undeclared: Vec::new(),
-            by: String::new(),
+            by: SettledBy::Runner,
         };
         Self {
             declared,

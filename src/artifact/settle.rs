@@ -9,16 +9,12 @@ use super::quarantine;
 use super::{copy, work};
 use crate::event::{
     AcceptedArtifact, ArtifactDeclared, ArtifactKind, ArtifactSettled, ArtifactsAccepted, EngineValidated,
-    EventKind, JobStarted, ValidationStatus,
+    EventKind, JobStarted, SettledBy, ValidationStatus,
 };
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// The word for who settled, where the runner did.
-pub const RUNNER: &str = "runner";
-/// The same where the runner was lost.
-pub const SUCCESSOR: &str = "successor";
 /// How much is read of artifacts, for digests that nothing depends on, while a job is being stopped. It takes a fraction of
 /// a second.
 const HURRIED_BYTES: u64 = 128 << 20;
@@ -42,7 +38,7 @@ pub struct Terms {
     /// Whether somebody is waiting for the job to stop.
     pub hurry: bool,
     /// Who settles.
-    pub by: &'static str,
+    pub by: SettledBy,
 }
 
 impl Journal {
@@ -118,7 +114,7 @@ pub fn settle(journal: &Journal, terms: &Terms, put: &mut dyn FnMut(EventKind) -
     let mut budget = if terms.hurry { HURRIED_BYTES } else { u64::MAX };
     for mut artifact in open {
         artifact.look(journal, &mut budget);
-        put(EventKind::ArtifactSettled(ArtifactSettled { by: terms.by.to_owned(), ..artifact.settled }));
+        put(EventKind::ArtifactSettled(ArtifactSettled { by: terms.by, ..artifact.settled }));
     }
 }
 

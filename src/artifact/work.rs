@@ -130,7 +130,7 @@ pub fn abandon(folder: &Path) -> Result<(), ArtifactError> {
         let terms = Terms {
             wish: Err("its job ended, and no bundle tells of it any more".to_owned()),
             hurry: false,
-            by: settle::SUCCESSOR,
+            by: crate::event::SettledBy::Successor,
         };
         let mut fault = None;
         settle::settle(&journal, &terms, &mut |kind| {

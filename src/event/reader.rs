@@ -99,6 +99,8 @@ pub enum Ending {
 pub struct LogReader<R> {
     source: R,
     partial: Vec<u8>,
+    /// The last whole line.
+    text: Vec<u8>,
     pending: Option<Line>,
     line: u64,
     seq: u64,
@@ -124,6 +126,7 @@ impl<R: BufRead> LogReader<R> {
         Self {
             source,
             partial: Vec::new(),
+            text: Vec::new(),
             pending: None,
             line: 0,
             seq: 0,
@@ -145,10 +148,11 @@ impl<R: BufRead> LogReader<R> {
         if self.broken || !self.fill()? {
             return Ok(None);
         }
-        let bytes = std::mem::take(&mut self.partial);
-        let result = self.take(&bytes);
-        self.partial = bytes;
+        std::mem::swap(&mut self.partial, &mut self.text);
         self.partial.clear();
+        let bytes = std::mem::take(&mut self.text);
+        let result = self.take(&bytes);
+        self.text = bytes;
         result.map(Some)
     }
 
@@ -159,6 +163,11 @@ impl<R: BufRead> LogReader<R> {
             0 => Ending::Open,
             bytes => Ending::Torn { bytes },
         }
+    }
+
+    /// The bytes of the last whole line, without its newline.
+    pub fn text(&self) -> &[u8] {
+        &self.text
     }
 
     /// The digest of the last whole line: the head of the chain.

@@ -6,17 +6,20 @@ use super::model::{
     Rung, SilenceFacts, Times, Validation,
 };
 use super::{
-    Bundle, EVENTS, EvidenceError, Inventory, Phases, Retry, Summary, config, gpu, inventory, retry, summary,
+    Bundle, EvidenceError, Inventory, Phases, Retry, Summary, config, gpu, inventory, retry, summary,
 };
 use crate::baseline::{self, Baseline};
+use crate::cancel::Via;
 use crate::clock::{Anchor, Mono, round_ms};
 use crate::event::{
     BuildFacts, BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, EngineValidated,
-    Event, EventKind, JobEnded, JobStarted, LadderRung, LeftoverFound, LibraryAttached, LogFault, LogReader,
-    Message, Tree,
+    Event, EventKind, JobEnded, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Line, LogFault,
+    LogReader, Message, Tree,
 };
+use crate::exit;
 use crate::verdict::{BuildVerdict, Judge, Verdict};
 use std::collections::BTreeMap;
+use std::io::BufRead;
 use std::path::Path;
 
 /// The note on a state that the record does not bear out.
@@ -55,26 +58,31 @@ pub(super) struct Derived {
 }
 
 /// Reads the bundle's log and derives everything from it.
-pub(super) fn derive(path: &Path) -> Result<Bundle, EvidenceError> {
-    let mut reader = LogReader::open(&path.join(EVENTS))
-        .map_err(|source| EvidenceError::NoLog { path: path.to_owned(), source })?;
+pub(super) fn derive<R: BufRead>(
+    path: &Path,
+    mut reader: LogReader<R>,
+    baseline: Result<Baseline, String>,
+    mut see: impl FnMut(&Line, &[u8]),
+) -> Result<Bundle, EvidenceError> {
     let mut faults = Vec::new();
     let mut gathered: Option<Gathered> = None;
     loop {
         match reader.read() {
             Ok(None) => break,
-            Ok(Some(line)) => match (&mut gathered, &line.event.kind) {
-                (Some(gathered), _) => gathered.see(&line.event),
-                (none, EventKind::JobStarted(header)) => *none = Some(Gathered::new(header.clone())),
-                _ => {}
-            },
+            Ok(Some(line)) => {
+                see(&line, reader.text());
+                match (&mut gathered, &line.event.kind) {
+                    (Some(gathered), _) => gathered.see(&line.event),
+                    (none, EventKind::JobStarted(header)) => *none = Some(Gathered::new(header.clone())),
+                    _ => {}
+                }
+            }
             Err(fault) => faults.push(fault),
         }
     }
     let Some(mut gathered) = gathered else { return Err(without_header(path, faults)) };
     gathered.tree.finish();
     let ending = reader.ending();
-    let baseline = baseline::load(path);
     let Derived { evidence, summary, inventory } = gathered.derived(ending, &faults, baseline.as_ref());
     Ok(Bundle {
         path: path.to_owned(),
@@ -84,6 +92,8 @@ pub(super) fn derive(path: &Path) -> Result<Bundle, EvidenceError> {
         baseline,
         evidence,
         ending,
+        head: reader.head(),
+        follows: gathered.end_follows(),
         faults,
     })
 }
@@ -283,6 +293,18 @@ impl Gathered {
         if self.accepted().is_some() { JobState::Cancelling } else { JobState::Running }
     }
 
+    /// Whether the end on record, with its exit code, is the one that the runner gives to such a job.
+    fn end_follows(&self) -> bool {
+        let Some(end) = &self.ended else { return true };
+        let verdict = self.judge.verdict();
+        let accepted = self.requests.iter().find(|(_, request)| request.accepted);
+        let deadline = accepted.is_some_and(|(_, request)| request.via == Via::Deadline.name());
+        let exited = self.exited.as_ref().map(|(_, exited)| exited);
+        let code = verdict.exit_code(exited, exit::OWN_FAULT, deadline, !self.lost.is_empty());
+        let Verdict { state, cause, observed, .. } = verdict;
+        *end == JobEnded { state, cause, observed, exit_code: code }
+    }
+
     fn accepted(&self) -> Option<Mono> {
         self.requests.iter().find(|(_, request)| request.accepted).map(|(at, _)| *at)
     }
@@ -393,6 +415,7 @@ impl Gathered {
         if evidence.finished {
             notes.extend(self.unobserved(evidence));
         }
+        notes.extend(self.header.warnings.iter().map(|warning| format!("At the start: {warning}.")));
         notes.extend(self.refusals.iter().map(|refused| {
             format!(
                 "A builder in process {} was left alone and ran unobserved: {}",

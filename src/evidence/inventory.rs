@@ -3,7 +3,7 @@
 use super::summary::CleanupStatus;
 use crate::clock::{Anchor, Mono};
 use crate::event::{
-    ArtifactDeclared, ArtifactFacts, ArtifactKind, ArtifactMode, ArtifactOutcome, ArtifactSettled,
+    ArtifactDeclared, ArtifactFacts, ArtifactKind, ArtifactMode, ArtifactOutcome, ArtifactSettled, SettledBy,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,7 +90,7 @@ impl Gathered {
             sha256: facts.sha256.or_else(|| settled.and_then(|settled| settled.previous_sha256.clone())),
             ..facts
         });
-        let timed = settled.is_some_and(|settled| settled.by == crate::artifact::RUNNER);
+        let timed = settled.is_some_and(|settled| settled.by == SettledBy::Runner);
         Artifact {
             artifact: declared.artifact,
             kind: declared.kind,
@@ -113,7 +113,7 @@ impl Gathered {
 
     /// When the last artifact was settled, where the runner did it and all of them are.
     pub(super) fn cleaned(&self) -> Option<Mono> {
-        let by_runner = self.settled.iter().all(|(_, settled)| settled.by == crate::artifact::RUNNER);
+        let by_runner = self.settled.iter().all(|(_, settled)| settled.by == SettledBy::Runner);
         let all = self.settled.len() == self.declared.len();
         self.settled.iter().map(|(at, _)| *at).max().filter(|_| by_runner && all)
     }

@@ -15,6 +15,7 @@ mod schema;
 mod summary;
 
 pub use inventory::{Artifact, Inventory};
+pub use junit::{Finding, Findings, NAMES as CRITERIA, findings};
 pub use model::*;
 pub use phases::{BuildPhases, End, Phase, Phases};
 pub use retry::Retry;
@@ -22,10 +23,11 @@ pub use schema::schema;
 pub use summary::{CleanupStatus, Framework, Language, RetryPolicy, Summary, TimingCacheMode};
 
 use crate::baseline::Baseline;
-use crate::event::{Ending, JobStarted, LogFault, plain};
+use crate::digest::Hex;
+use crate::event::{Ending, JobStarted, Line, LogFault, LogReader, plain};
 use crate::fsio::{FsError, write_all_atomic, write_all_whole};
 use derive::{Derived, derive};
-use std::io;
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -89,6 +91,10 @@ pub struct Bundle {
     pub baseline: Result<Baseline, String>,
     /// How the log ends.
     pub ending: Ending,
+    /// The digest of the log's last whole line: the head of its chain.
+    pub head: Hex,
+    /// Whether the end on record is the one that follows from the events; also true where there is no end.
+    pub follows: bool,
     /// What is wrong with the log.
     pub faults: Vec<LogFault>,
 }
@@ -104,7 +110,6 @@ pub fn provisional(bundle: &Path, header: &JobStarted) -> Result<(), FsError> {
         phases: &phases,
         inventory: &inventory,
         baseline: Err(&missing),
-        bundle,
     };
     let (junit, evidence) = (junit::report(&source), pretty(&evidence));
     // The other two follow from the header, which is what must outlive a power cut.
@@ -122,32 +127,53 @@ pub fn write(bundle: &Path) -> Result<Evidence, EvidenceError> {
     if let Some(fault) = derived.faults.drain(..).next() {
         return Err(EvidenceError::Log { path: bundle.to_owned(), fault });
     }
-    let (phases, evidence) = (compact(&derived.phases), pretty(&derived.evidence));
-    let (summary, inventory) = (pretty(&derived.summary), pretty(&derived.inventory));
-    let source = junit::Source {
-        evidence: &derived.evidence,
-        phases: &derived.phases,
-        inventory: &derived.inventory,
-        baseline: derived.baseline.as_ref(),
-        bundle,
+    let files = files(&derived);
+    let differs = |(name, bytes): &&(&str, Vec<u8>)| {
+        !std::fs::read(bundle.join(name)).is_ok_and(|old| old == bytes.as_slice())
     };
-    let junit = junit::report(&source);
-    let files = [
-        (PHASES, &*phases),
-        (EVIDENCE, &*evidence),
-        (SUMMARY, &*summary),
-        (INVENTORY, &*inventory),
-        (JUNIT, &*junit),
-    ];
-    let differs =
-        |(name, bytes): &(&str, &[u8])| !std::fs::read(bundle.join(name)).is_ok_and(|old| old == *bytes);
-    write_all_atomic(bundle, &files.into_iter().filter(differs).collect::<Vec<_>>())?;
+    let files: Vec<_> = files.iter().filter(differs).map(|(name, bytes)| (*name, bytes.as_slice())).collect();
+    write_all_atomic(bundle, &files)?;
     Ok(derived.evidence)
+}
+
+/// The derived files of a bundle with their bytes, as [`write()`] writes them.
+#[must_use]
+pub fn files(bundle: &Bundle) -> Vec<(&'static str, Vec<u8>)> {
+    vec![
+        (PHASES, compact(&bundle.phases)),
+        (EVIDENCE, pretty(&bundle.evidence)),
+        (SUMMARY, pretty(&bundle.summary)),
+        (INVENTORY, pretty(&bundle.inventory)),
+        (JUNIT, junit::report(&bundle.report_source())),
+    ]
+}
+
+impl Bundle {
+    fn report_source(&self) -> junit::Source<'_> {
+        junit::Source {
+            evidence: &self.evidence,
+            phases: &self.phases,
+            inventory: &self.inventory,
+            baseline: self.baseline.as_ref(),
+        }
+    }
 }
 
 /// Reads a bundle from its log, finished or not. Faults of the log are listed, not fatal.
 pub fn load(bundle: &Path) -> Result<Bundle, EvidenceError> {
-    derive(bundle)
+    let log = LogReader::open(&bundle.join(EVENTS))
+        .map_err(|source| EvidenceError::NoLog { path: bundle.to_owned(), source })?;
+    read(bundle, log, crate::baseline::load(bundle), |_, _| {})
+}
+
+/// The same from a log and a baseline that the caller has opened. `see` gets each line that can be read, and its bytes.
+pub fn read<R: BufRead>(
+    bundle: &Path,
+    log: LogReader<R>,
+    baseline: Result<Baseline, String>,
+    see: impl FnMut(&Line, &[u8]),
+) -> Result<Bundle, EvidenceError> {
+    derive(bundle, log, baseline, see)
 }
 
 fn pretty(value: &impl serde::Serialize) -> Vec<u8> {

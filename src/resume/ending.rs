@@ -8,7 +8,7 @@ use crate::artifact::{self, Journal, Terms};
 use crate::cancel::Via;
 use crate::event::{
     CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobEnded, LogError, LogWriter,
-    RecordsUnfinished,
+    RecordsUnfinished, SettledBy,
 };
 use crate::verdict::Verdict;
 use crate::wire::Requested;
@@ -67,7 +67,7 @@ impl Ending {
         let wish = self.seen.verdict().as_success().and_then(|()| self.seen.journal.may_publish());
         let journal = self.seen.journal.clone();
         let mut written = Ok(());
-        artifact::settle(&journal, &Terms { wish, hurry, by: artifact::SUCCESSOR }, &mut |kind| {
+        artifact::settle(&journal, &Terms { wish, hurry, by: SettledBy::Successor }, &mut |kind| {
             let decides = matches!(kind, EventKind::ArtifactsAccepted(_));
             if written.is_ok() {
                 written = self.put(&Event { at: self.seen.last, kind });
@@ -154,9 +154,10 @@ impl Ending {
 
     fn end(&self, unknown: u8) -> JobEnded {
         let verdict = self.seen.verdict();
-        let deadline = self.seen.accepted.as_ref().is_some_and(|(_, r)| r.via == Via::Deadline.name());
+        let via = self.seen.accepted.as_ref().and_then(|(_, request)| Via::beginning_with(&request.via));
+        let limit = via.is_some_and(Via::is_limit);
         let own_fault = !self.seen.losses.is_empty();
-        let exit_code = verdict.exit_code(self.seen.exited.as_ref(), unknown, deadline, own_fault);
+        let exit_code = verdict.exit_code(self.seen.exited.as_ref(), unknown, limit, own_fault);
         let Verdict { state, cause, observed, .. } = verdict;
         JobEnded { state, cause, observed, exit_code }
     }

@@ -5,7 +5,7 @@ use super::check::{self, Check};
 use super::running::Running;
 use crate::artifact::{self, Terms};
 use crate::clock::Mono;
-use crate::event::{CommandExited, EngineValidated, EventKind, ValidationStatus};
+use crate::event::{CommandExited, EngineValidated, EventKind, SettledBy, ValidationStatus};
 use rustix::process::Signal;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl Running {
         let wish = self.outcome().and_then(|()| self.core.journal.may_publish());
         let hurry = self.accepted.is_some() || self.core.ladder.is_killed();
         let journal = self.core.journal.clone();
-        artifact::settle(&journal, &Terms { wish, hurry, by: artifact::RUNNER }, &mut |kind| {
+        artifact::settle(&journal, &Terms { wish, hurry, by: SettledBy::Runner }, &mut |kind| {
             let decides = matches!(kind, EventKind::ArtifactsAccepted(_));
             self.record(Mono::now(), kind);
             if decides {

@@ -7,7 +7,8 @@ use proptest::option;
 use proptest::prelude::*;
 use stuckproof::event::{
     AcceptedArtifact, ArtifactDeclared, ArtifactFacts, ArtifactKind, ArtifactMode, ArtifactOutcome,
-    ArtifactSettled, ArtifactsAccepted, CancelSource, EngineValidated, EventKind, State, ValidationStatus,
+    ArtifactSettled, ArtifactsAccepted, CancelSource, EngineValidated, EventKind, SettledBy, State,
+    ValidationStatus,
 };
 use stuckproof::evidence::{CleanupStatus, RetryPolicy};
 
@@ -81,7 +82,8 @@ pub fn of_the_files() -> impl Strategy<Value = EventKind> {
             artifacts.into_iter().map(|(artifact, facts)| AcceptedArtifact { artifact, facts }).collect();
         EventKind::ArtifactsAccepted(ArtifactsAccepted { artifacts })
     });
-    let words = (text(), text(), vec(option::of(text()), 4), vec(text(), 0..3));
+    let who = proptest::sample::select(vec![SettledBy::Runner, SettledBy::Successor]);
+    let words = (text(), who, vec(option::of(text()), 4), vec(text(), 0..3));
     let settled = (number(), outcome(), words, option::of(facts()), option::of(facts())).prop_map(
         |(artifact, outcome, (reason, by, maybe, undeclared), after, partial)| {
             let [fault, previous_sha256, quarantine, content] =
@@ -147,7 +149,7 @@ fn settled(artifact: u32, outcome: ArtifactOutcome) -> ArtifactSettled {
         quarantine: None,
         content: None,
         undeclared: Vec::new(),
-        by: "runner".to_owned(),
+        by: SettledBy::Runner,
     }
 }
 

@@ -216,9 +216,10 @@ fn the_evidence_is_attached_where_gitlab_can_find_it() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cwd = folder.path().to_string_lossy().into_owned();
     for (name, attached) in [("evidence of it", true), ("a[b]", false)] {
-        let header = JobStarted { cwd: cwd.clone(), ..header() };
         let bundle = folder.path().join(name);
         fs::create_dir(&bundle).expect("it is new");
+        let place = bundle.to_string_lossy().into_owned();
+        let header = JobStarted { cwd: cwd.clone(), bundle: place, ..header() };
         evidence::provisional(&bundle, &header).expect("the folder can be written");
         let report = read(&fs::read_to_string(bundle.join(JUNIT)).expect("the report is there"));
         let out =

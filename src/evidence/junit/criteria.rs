@@ -7,7 +7,7 @@ use crate::evidence::{Build, BuildPhases, End, Evidence, Inventory, JobState};
 
 /// What became of a criterion.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Finding {
+pub enum Finding {
     /// It holds.
     Held,
     /// It does not, for this reason.
@@ -30,7 +30,7 @@ pub(super) struct Case<'a> {
 }
 
 /// The criteria's names, in their order.
-pub(super) const NAMES: [&str; 8] = [
+pub const NAMES: [&str; 8] = [
     "1 baseline",
     "2 phase tree",
     "3 one cancellation state",

@@ -8,9 +8,13 @@ mod criteria;
 mod xml;
 
 use crate::baseline::Baseline;
-use crate::evidence::{Build, ErrorLine, Evidence, Inventory, JobState, Phases};
+use crate::cancel::Via;
+use crate::event::JobStarted;
+use crate::evidence::{Build, Bundle, ErrorLine, Evidence, Inventory, JobState, Phases};
 use crate::mask;
-use criteria::{Case, Finding, NAMES};
+pub use criteria::{Finding, NAMES};
+
+use criteria::Case;
 use junit_report::{Duration, OffsetDateTime, Report, TestCase, TestResult, TestSuite};
 use std::fmt::Write;
 use std::path::Path;
@@ -40,8 +44,6 @@ pub(super) struct Source<'a> {
     pub(super) phases: &'a Phases,
     pub(super) inventory: &'a Inventory,
     pub(super) baseline: Result<&'a Baseline, &'a String>,
-    /// The bundle's folder.
-    pub(super) bundle: &'a Path,
 }
 
 /// The report.
@@ -55,6 +57,29 @@ pub(super) fn report(source: &Source) -> Vec<u8> {
     report.write_xml(&mut xml).expect("memory takes everything");
     xml.push(b'\n');
     xml
+}
+
+/// What became of the criteria in one build, or in a job without any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Findings {
+    /// The build; `None` for a job in which none was seen.
+    pub build: Option<u32>,
+    /// A finding on each criterion, in the order of [`NAMES`].
+    pub findings: [Finding; 8],
+}
+
+/// What became of the criteria in each build of a bundle.
+#[must_use]
+pub fn findings(bundle: &Bundle) -> Vec<Findings> {
+    let source = bundle.report_source();
+    let builds = bundle.evidence.builds.iter();
+    let of_build =
+        builds.map(|build| Findings { build: Some(build.build), findings: source.findings(build) });
+    let mut found: Vec<Findings> = of_build.collect();
+    if found.is_empty() {
+        found.push(Findings { build: None, findings: criteria::of_job(&bundle.evidence, &bundle.inventory) });
+    }
+    found
 }
 
 /// One case before it is written.
@@ -101,16 +126,14 @@ impl Source<'_> {
             result: self.ending(build.state, build.cause.as_deref()),
             text: errors(&build.errors),
         }));
-        let phases = self.phases.builds.iter().find(|phases| phases.build == build.build);
-        let case = Case {
-            evidence: self.evidence,
-            build,
-            phases,
-            inventory: self.inventory,
-            baseline: self.baseline,
-        };
-        self.add_findings(&mut suite, &classname, criteria::of_build(&case));
+        self.add_findings(&mut suite, &classname, self.findings(build));
         suite
+    }
+
+    fn findings(&self, build: &Build) -> [Finding; 8] {
+        let phases = self.phases.builds.iter().find(|phases| phases.build == build.build);
+        let (inventory, baseline) = (self.inventory, self.baseline);
+        criteria::of_build(&Case { evidence: self.evidence, build, phases, inventory, baseline })
     }
 
     fn suite(&self, name: &str) -> TestSuite {
@@ -139,7 +162,11 @@ impl Source<'_> {
     /// The result of a job's or a build's own case.
     fn ending(&self, state: JobState, cause: Option<&str>) -> Outcome {
         let why = cause.unwrap_or("no cause is on record");
-        let timed_out = self.evidence.requests.iter().any(|r| r.accepted && r.via == "deadline");
+        let timed_out = self
+            .evidence
+            .requests
+            .iter()
+            .any(|r| r.accepted && Via::beginning_with(&r.via).is_some_and(Via::is_limit));
         match state {
             JobState::Succeeded => Outcome::Success,
             JobState::Running | JobState::Cancelling => {
@@ -190,8 +217,8 @@ impl Source<'_> {
 
     /// The line by which GitLab finds the evidence, where that lies below the job's folder: other paths it ignores.
     fn attachment(&self) -> Option<String> {
-        let absolute = std::path::absolute(self.bundle).ok()?;
-        let path = absolute.strip_prefix(&self.evidence.header.cwd).ok()?.join(super::EVIDENCE);
+        let JobStarted { bundle, cwd, .. } = &self.evidence.header;
+        let path = Path::new(bundle).strip_prefix(cwd).ok()?.join(super::EVIDENCE);
         let path = path.to_str()?;
         let plain = xml::line(path) == path && !path.contains(['[', ']', '|']);
         plain.then(|| format!("[[ATTACHMENT|{path}]]"))
