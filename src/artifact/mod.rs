@@ -21,6 +21,6 @@ mod settle;
 mod work;
 
 pub use error::ArtifactError;
-pub use prepare::{Prepared, Wishes, prepare};
+pub use prepare::{Prepared, Wishes, name_plainly, prepare};
 pub use settle::{Journal, Terms, clear, settle};
 pub use work::{Claimed, Owner, abandon};

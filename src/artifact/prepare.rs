@@ -41,15 +41,7 @@ pub struct Prepared {
 /// As [`ArtifactError`] lists; then everything is as before.
 pub fn prepare(wishes: &Wishes, argv: &mut [OsString], owner: &Owner) -> Result<Prepared, ArtifactError> {
     let mut prepared = Prepared::default();
-    let engines = wishes.engines.iter().zip(1_usize..).map(|(path, number)| {
-        let names = if number == 1 { vec!["{engine}".to_owned()] } else { Vec::new() };
-        (path, ArtifactKind::Engine, [names, vec![format!("{{engine:{number}}}")]].concat())
-    });
-    let cache = wishes
-        .timing_cache
-        .iter()
-        .map(|path| (path, ArtifactKind::TimingCache, vec!["{timing_cache}".to_owned()]));
-    for (path, kind, placeholders) in engines.chain(cache) {
+    for (path, kind, placeholders) in wishes.named() {
         let place = Place::find(path)?;
         if place.folder && kind == ArtifactKind::TimingCache {
             return Err(ArtifactError::Kind { path: path.clone(), found: "a folder", meant: "a file" });
@@ -73,6 +65,29 @@ pub fn prepare(wishes: &Wishes, argv: &mut [OsString], owner: &Owner) -> Result<
         check_placeholders(argv)?;
     }
     Ok(prepared)
+}
+
+/// Puts the artifacts' own paths in the place of the placeholders, where nobody takes care of them.
+pub fn name_plainly(wishes: &Wishes, argv: &mut [OsString]) {
+    for (path, _, placeholders) in wishes.named() {
+        for word in argv.iter_mut() {
+            for name in &placeholders {
+                replace(word, name, path.as_os_str());
+            }
+        }
+    }
+}
+
+impl Wishes {
+    /// Every artifact with its placeholders.
+    fn named(&self) -> impl Iterator<Item = (&PathBuf, ArtifactKind, Vec<String>)> {
+        let engines = self.engines.iter().zip(1_usize..).map(|(path, number)| {
+            let first = (number == 1).then(|| "{engine}".to_owned());
+            (path, ArtifactKind::Engine, first.into_iter().chain([format!("{{engine:{number}}}")]).collect())
+        });
+        let cache = self.timing_cache.iter();
+        engines.chain(cache.map(|path| (path, ArtifactKind::TimingCache, vec!["{timing_cache}".to_owned()])))
+    }
 }
 
 /// How an artifact is to be taken.

@@ -111,7 +111,9 @@ pub(super) fn main(options: Options) -> ExitCode {
         say(&format!(
             "inside job {job}, which records this command as well; the options given here do not apply"
         ));
-        return refuse(&supervise::exec(&options.command));
+        let mut plan = Plan::from(options);
+        artifact::name_plainly(&plan.artifacts, &mut plan.argv);
+        return refuse(&supervise::exec(&plan.argv));
     }
     let job = match prepare(&options.into()) {
         Ok(job) => job,

@@ -14,17 +14,17 @@ use stuckproof::evidence::{CleanupStatus, RetryPolicy};
 
 const ENGINE: &str = "/models/a.engine";
 
-fn facts() -> impl Strategy<Value = ArtifactFacts> {
-    (any::<[u64; 3]>(), text(), text(), option::of(text())).prop_map(
-        |([bytes, files, inode], modified, stamp, sha256)| ArtifactFacts {
+fn facts() -> BoxedStrategy<ArtifactFacts> {
+    (any::<[u64; 3]>(), text(), text(), option::of(text()))
+        .prop_map(|([bytes, files, inode], modified, stamp, sha256)| ArtifactFacts {
             bytes,
             files,
             modified,
             inode,
             stamp,
             sha256,
-        },
-    )
+        })
+        .boxed()
 }
 
 fn kind() -> impl Strategy<Value = ArtifactKind> {
@@ -48,7 +48,7 @@ fn number() -> impl Strategy<Value = u32> {
 }
 
 /// What is put on record of the artifacts.
-pub fn of_the_files() -> impl Strategy<Value = EventKind> {
+pub fn of_the_files() -> BoxedStrategy<EventKind> {
     let declared = (number(), kind(), any::<[bool; 3]>(), vec(text(), 4), option::of(facts())).prop_map(
         |(artifact, kind, [folder, staged, must_validate], words, previous)| {
             let [path, target, written, work] = <[String; 4]>::try_from(words).expect("four words");
@@ -103,7 +103,7 @@ pub fn of_the_files() -> impl Strategy<Value = EventKind> {
             })
         },
     );
-    prop_oneof![declared, validated, accepted, settled]
+    prop_oneof![declared.boxed(), validated.boxed(), accepted.boxed(), settled.boxed()].boxed()
 }
 
 fn engine(bytes: u64) -> ArtifactFacts {

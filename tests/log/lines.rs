@@ -274,7 +274,7 @@ fn first() -> impl Strategy<Value = JobStarted> {
 /// The events of a log: a header, at most so many of anything, and an end or not.
 pub fn events(most: usize) -> impl Strategy<Value = Vec<Event>> {
     let at = prop_oneof![START..START + 10_000_000_000, any::<u64>()].prop_map(Mono);
-    let kind = prop_oneof![4 => frequent(), 2 => of_a_build(), 2 => of_the_job().boxed(), 1 => of_the_processes().boxed(), 1 => of_the_files().boxed()];
+    let kind = prop_oneof![4 => frequent().boxed(), 2 => of_a_build().boxed(), 2 => of_the_job().boxed(), 1 => of_the_processes().boxed(), 1 => of_the_files()];
     (first(), vec((at, kind), 0..most), option::of(last())).prop_map(|(first, middle, last)| {
         let head = Event { at: first.anchor().mono, kind: EventKind::JobStarted(first) };
         let middle = middle.into_iter().map(|(at, kind)| Event { at, kind });
