@@ -26,7 +26,7 @@ impl Hex {
     /// The digest of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        Self::new(Sha256::new_with_prefix(bytes))
+        Self::from(Sha256::new_with_prefix(bytes))
     }
 
     /// The digest of everything that can be read.
@@ -38,7 +38,7 @@ impl Hex {
         let mut chunk = vec![0; 1 << 20];
         loop {
             match reader.read(&mut chunk) {
-                Ok(0) => return Ok(Self::new(hash)),
+                Ok(0) => return Ok(Self::from(hash)),
                 Ok(n) => hash.update(&chunk[..n]),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
@@ -46,18 +46,21 @@ impl Hex {
         }
     }
 
-    fn new(hash: Sha256) -> Self {
-        let mut text = [0; 64];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(hash.finalize()) {
-            pair.copy_from_slice(&PAIRS[usize::from(byte)]);
-        }
-        Self(text)
-    }
-
     /// The digits.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 64] {
         &self.0
+    }
+}
+
+impl From<Sha256> for Hex {
+    /// The digest of everything that was put in.
+    fn from(digest: Sha256) -> Self {
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(digest.finalize()) {
+            pair.copy_from_slice(&PAIRS[usize::from(byte)]);
+        }
+        Self(text)
     }
 }
 

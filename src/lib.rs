@@ -7,7 +7,7 @@
 //! |---|---|
 //! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`] |
 //! | 1 | [`digest`], [`event`] |
-//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`artifact`] |
+//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`] |
 //! | 3 | [`observe`], [`supervise`] |
 //! | 4 | [`evidence`], [`resume`] |
 //! | 5 | [`render`] |
@@ -24,6 +24,7 @@ pub mod event;
 pub mod evidence;
 pub mod exit;
 pub mod fsio;
+pub mod input;
 pub mod mask;
 pub mod observe;
 pub mod render;

@@ -70,6 +70,12 @@ impl Journal {
         self.declared.is_empty()
     }
 
+    /// Whether the user's own check is on record.
+    #[must_use]
+    pub fn is_validated(&self) -> bool {
+        self.validated.is_some()
+    }
+
     /// The place of the first engine, for the user's own check.
     #[must_use]
     pub fn engine(&self) -> Option<&Path> {

@@ -5,6 +5,7 @@ mod completions;
 mod duration;
 mod finalize;
 mod keep;
+mod masking;
 mod quarantine;
 mod run;
 mod show;
@@ -28,7 +29,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Run a command, watch the builds in it, and keep the evidence.
-    Run(run::Options),
+    Run(Box<run::Options>),
     /// Ask a running job to stop.
     Cancel(cancel::Options),
     /// Tell how a running job is, or what became of a finished one.
@@ -90,11 +91,11 @@ pub fn main() -> ExitCode {
         Err(e) => return usage(&e),
     };
     match cli.verb {
-        Verb::Run(options) => run::main(options),
+        Verb::Run(options) => run::main(*options),
         Verb::Cancel(options) => cancel::main(&options),
         Verb::Status(options) => status::main(&options),
         Verb::Show(options) => show::main(&options),
-        Verb::Finalize(options) => finalize::main(&options),
+        Verb::Finalize(options) => finalize::main(options),
         Verb::Quarantine(options) => quarantine::main(&options),
         Verb::Completions(options) => completions::main(&options, command()),
         Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.seat(), exec.bound)),

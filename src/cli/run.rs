@@ -1,7 +1,9 @@
 //! `stuckproof run`.
 
+use super::masking::Masking;
 use super::{duration, fail, refuse, say, size};
 use crate::artifact::{self, ArtifactError, Owner, Wishes};
+use crate::mask::Secrets;
 use crate::resume::{self, Known};
 use crate::supervise::{self, Deadline, Finished, Grace, Job, Plan, PrepareError, Unlogged};
 use crate::{baseline, evidence, exit, fsio};
@@ -10,6 +12,7 @@ use clap::builder::PossibleValuesParser;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug, Args)]
@@ -48,9 +51,10 @@ pub(super) struct Options {
     /// Give the command a terminal
     #[arg(long)]
     tty: bool,
-    /// How much of each output stream the bundle keeps: the first and the last half of it
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size::parse)]
-    output_cap: u64,
+    #[command(flatten)]
+    output: Output,
+    #[command(flatten)]
+    masking: Masking,
     /// After a success too, end processes that the command left in sessions of their own (compiler caches, build
     /// servers); after anything else they are ended in any case
     #[arg(long)]
@@ -67,9 +71,24 @@ pub(super) struct Options {
     /// if it says 0
     #[arg(long, value_name = "COMMAND", requires = "engine")]
     validate: Option<String>,
+    /// A file that the build is made from, for the evidence and the hash of the build; may be repeated. ONNX files that
+    /// the command names are found, and so are the files that they keep weights in
+    #[arg(long = "input", value_name = "PATH")]
+    inputs: Vec<PathBuf>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// What the bundle keeps of the command's output.
+#[derive(Debug, Args)]
+struct Output {
+    /// How much of each output stream the bundle keeps: the first and the last half of it
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size::parse)]
+    output_cap: u64,
+    /// Keep nothing of the command's output; it still reaches the streams of this process
+    #[arg(long, conflicts_with = "output_cap")]
+    no_output_copy: bool,
 }
 
 fn deadline(text: &str) -> Result<Deadline, String> {
@@ -94,7 +113,9 @@ impl From<Options> for Plan {
             cancel_file: options.cancel_file,
             cancel_on_stdin_close: options.cancel_on_stdin_close,
             tty: options.tty,
-            output_cap: options.output_cap,
+            output_cap: (!options.output.no_output_copy).then_some(options.output.output_cap),
+            inputs: options.inputs,
+            masking: options.masking.into(),
             kill_daemons: options.kill_daemons,
             artifacts: Wishes {
                 engines: options.engine,
@@ -122,21 +143,20 @@ pub(super) fn main(options: Options) -> ExitCode {
     if let Err(e) = evidence::provisional(job.bundle(), job.header()) {
         return fail(&e);
     }
-    let baseline = match baseline::begin(job.bundle(), job.header()) {
+    let baseline = match baseline::begin(job.bundle(), job.header(), job.secrets()) {
         Ok(baseline) => baseline,
         Err(e) => return fail(&format!("cannot start a thread: {e}; the machine is short of processes")),
     };
     // What cannot be written then is written at the end, or is an error there.
-    let mut finished = job.run(Box::new(|bundle: &Path| drop(evidence::write(bundle))));
-    // From here on even a full disk has room.
-    if let Err(e) = fsio::release(finished.bundle()) {
-        finished.fail(e.to_string());
-    }
+    let mut finished = job.run(Box::new(|bundle: &Path| drop(evidence::write_so_far(bundle))));
     if let Err(e) = baseline.finish() {
         finished.fail(e.to_string());
     }
     if let Err(e) = write(&mut finished).and_then(|()| finished.remove_wire().map_err(|e| e.to_string())) {
         finished.fail(e);
+    }
+    if let Err(e) = fsio::release(finished.bundle()) {
+        finished.fail(e.to_string());
     }
     ExitCode::from(finished.leave())
 }
@@ -152,7 +172,7 @@ fn prepare(plan: &Plan) -> Result<Job, String> {
                     "job {} was lost while it was building {path}; it is finished first",
                     owner.job
                 ));
-                finish_lost(&owner, &work)?;
+                finish_lost(&owner, &work, plan)?;
             }
             other => return other.map_err(|e| e.to_string()),
         }
@@ -161,9 +181,10 @@ fn prepare(plan: &Plan) -> Result<Job, String> {
 }
 
 /// Finishes a job whose runner was lost; where its bundle is gone, or was never told of the artifact, the artifact alone.
-fn finish_lost(owner: &Owner, work: &Path) -> Result<(), String> {
+fn finish_lost(owner: &Owner, work: &Path, plan: &Plan) -> Result<(), String> {
     if owner.bundle.join(evidence::EVENTS).exists() {
-        resume::finish_abandoned(&owner.bundle).map_err(|e| e.to_string())?;
+        let secrets = Arc::new(Secrets::collect(&plan.masking, std::env::vars_os(), &plan.argv));
+        resume::finish_abandoned(&owner.bundle, &secrets).map_err(|e| e.to_string())?;
     }
     if work.exists() { artifact::abandon(work).map_err(|e| e.to_string()) } else { Ok(()) }
 }
@@ -174,7 +195,15 @@ fn write(finished: &mut Finished) -> Result<(), String> {
     let Some(Unlogged { exited, events }) = finished.give_up_log() else {
         return evidence::write(finished.bundle()).map(drop).map_err(|e| e.to_string());
     };
-    let known = Known { exited, events, reason: "the log could not be written", exit_code: exit::OWN_FAULT };
+    let known = Known {
+        exited,
+        events,
+        reason: "the log could not be written",
+        exit_code: exit::OWN_FAULT,
+        by: "runner",
+        output_cap: u64::MAX,
+        secrets: Arc::clone(finished.secrets()),
+    };
     resume::finish(finished.bundle(), &known).map(drop).map_err(|e| e.to_string())
 }
 

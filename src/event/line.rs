@@ -3,9 +3,9 @@
 use super::kinds::{
     ApplicationDeclined, ArtifactDeclared, ArtifactSettled, ArtifactsAccepted, AttachRefused, BuildDescribed,
     BuildReturned, BuildStarted, CancelAcknowledged, CancelRequested, CancelState, CommandExited,
-    CommandStarted, EngineValidated, Event, EventKind, EvidenceLost, JobEnded, JobPaused, JobResumed,
-    JobStarted, LadderRung, LeftoverFound, LibraryAttached, Message, PhaseAborted, PhaseFinished,
-    PhaseStarted, RecordsUnfinished, StepCompleted,
+    CommandStarted, EngineValidated, Event, EventKind, EvidenceLost, InputChanged, InputDigested,
+    InputIdentified, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached,
+    Message, OutputMasked, PhaseAborted, PhaseFinished, PhaseStarted, RecordsUnfinished, StepCompleted,
 };
 use super::text::plain;
 use crate::clock::Mono;
@@ -108,6 +108,9 @@ kinds! {
     CancelRequested = "cancelRequested" job,
     CancelAcknowledged = "cancelAcknowledged" build,
     LadderRung = "ladderRung" job,
+    InputIdentified = "inputIdentified" job,
+    InputDigested = "inputDigested" job,
+    InputChanged = "inputChanged" job,
     JobPaused = "jobPaused" job,
     JobResumed = "jobResumed" job,
     CommandExited = "commandExited" job,
@@ -115,6 +118,7 @@ kinds! {
     EngineValidated = "engineValidated" job,
     ArtifactsAccepted = "artifactsAccepted" job,
     ArtifactSettled = "artifactSettled" job,
+    OutputMasked = "outputMasked" job,
     RecordsUnfinished = "recordsUnfinished" job,
     EvidenceLost = "evidenceLost" job,
     JobEnded = "jobEnded" job,

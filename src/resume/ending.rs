@@ -2,6 +2,7 @@
 
 use super::Known;
 use super::gather::{Page, Remains};
+use super::output::Output;
 use super::replay::Rest;
 use super::seen::Seen;
 use crate::artifact::{self, Journal, Terms};
@@ -10,6 +11,7 @@ use crate::event::{
     CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobEnded, LogError, LogWriter,
     RecordsUnfinished, SettledBy,
 };
+use crate::mask::Secrets;
 use crate::verdict::Verdict;
 use crate::wire::Requested;
 
@@ -19,6 +21,14 @@ const FROM_THE_PAGE: &str =
 /// Why the last line is not enough for a success.
 const NOT_VOUCHED: &str =
     "the log ends with the command's exit code 0, and no later line vouches for that one";
+
+/// What is known once the rest is written.
+pub(super) struct Written {
+    /// Whether there was a secret in it.
+    pub(super) secret: bool,
+    /// What is on record of the artifacts.
+    pub(super) journal: Journal,
+}
 
 /// The writing of the rest.
 pub(super) struct Ending {
@@ -33,13 +43,19 @@ impl Ending {
         Self { writer, seen, rest }
     }
 
-    /// Writes everything up to the end, on disk when this returns. It gives what is on record of the artifacts.
-    pub(super) fn write(mut self, known: &Known, remains: Remains) -> Result<Journal, LogError> {
+    /// Writes everything up to the end, on disk when this returns.
+    pub(super) fn write(
+        mut self,
+        known: &Known,
+        remains: Remains,
+        output: Output,
+    ) -> Result<Written, LogError> {
         let Remains { page, mut losses, unfinished, .. } = remains;
         let seen_by_caller = matches!(known.exited, Some((_, CommandExited { code: Some(0), .. })));
         let doubtful = self.seen.ends_with_success && !seen_by_caller;
         losses.extend(doubtful.then(|| loss(NOT_VOUCHED)));
         losses.extend(self.rest.loss.take());
+        losses.extend(output.losses);
         let news = self.news(known, &page);
         self.append_rest(news)?;
         losses.extend(self.contradiction(&page));
@@ -50,14 +66,18 @@ impl Ending {
             let kind = EventKind::RecordsUnfinished(RecordsUnfinished { records: unfinished });
             self.put(&Event { at: self.seen.last, kind })?;
         }
+        if let Some(masked) = output.masked {
+            self.put(&Event { at: self.seen.last, kind: EventKind::OutputMasked(masked) })?;
+        }
         for lost in losses {
-            self.lose(lost)?;
+            self.lose(lost, &known.secrets)?;
         }
         self.settle_artifacts(known)?;
         let ended = self.end(known.exit_code);
         self.put(&Event { at: self.seen.last, kind: EventKind::JobEnded(ended) })?;
         self.writer.sync()?;
-        Ok(self.seen.journal)
+        let secret = self.writer.has_masked() || self.rest.masked;
+        Ok(Written { secret, journal: self.seen.journal })
     }
 
     /// Settles the artifacts that are not settled yet. Who comes with news of a job that has just been lost may not have
@@ -82,7 +102,9 @@ impl Ending {
 
     /// What is not on record yet and comes from no builder, in the order of time.
     fn news(&self, known: &Known, page: &Page) -> Vec<Event> {
-        let mut news = known.events.clone();
+        let masked =
+            |event: &Event| Event { at: event.at, kind: event.kind.masked(&known.secrets).into_owned() };
+        let mut news: Vec<Event> = known.events.iter().map(masked).collect();
         news.retain(|event| !self.seen.own.contains(event));
         let exited = known.exited.clone().filter(|_| self.seen.exited.is_none());
         news.extend(exited.map(|(at, exited)| Event { at, kind: EventKind::CommandExited(exited) }));
@@ -140,7 +162,8 @@ impl Ending {
         (!agree).then(|| loss("the log and the control page tell of different requests to stop"))
     }
 
-    fn lose(&mut self, lost: EvidenceLost) -> Result<(), LogError> {
+    fn lose(&mut self, mut lost: EvidenceLost, secrets: &Secrets) -> Result<(), LogError> {
+        secrets.hide(&mut lost.reason);
         if self.seen.losses.contains(&lost) {
             return Ok(());
         }

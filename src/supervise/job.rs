@@ -20,7 +20,9 @@ use super::voice::Voice;
 use crate::artifact::{Claimed, Journal};
 use crate::attach::Change;
 use crate::cancel::{Cancellation, Request};
-use crate::event::JobStarted;
+use crate::event::{Event, JobStarted};
+use crate::input::Reading;
+use crate::mask::Secrets;
 use crate::wire::Control;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,6 +39,8 @@ pub(super) enum Note {
     JobControl(JobControl),
     /// Somebody asks how the job is.
     Status(SyncSender<Live>),
+    /// What was found out about an input; nothing when there is no more to tell.
+    Input(Option<Box<Event>>),
     /// A pump has carried everything.
     Carried,
     /// Everything was said.
@@ -68,6 +72,7 @@ pub(super) struct Core {
     pub(super) pauses: Arc<Pauses>,
     pub(super) ladder: Ladder,
     pub(super) oom: OomWatch,
+    pub(super) secrets: Arc<Secrets>,
     pub(super) voice: Voice,
     /// What is on record of the artifacts.
     pub(super) journal: Journal,
@@ -75,6 +80,7 @@ pub(super) struct Core {
     pub(super) _claims: Vec<Claimed>,
     /// The keeper, once it watches over the command.
     pub(super) keeper: Option<OnDuty>,
+    pub(super) inputs: Reading,
     pub(super) tell: Sender<Note>,
     pub(super) notes: Receiver<Note>,
 }
@@ -90,6 +96,12 @@ impl Job {
     #[must_use]
     pub fn bundle(&self) -> &Path {
         self.core.bundle.path()
+    }
+
+    /// What no file of the bundle may hold.
+    #[must_use]
+    pub fn secrets(&self) -> &Arc<Secrets> {
+        &self.core.secrets
     }
 
     /// Runs the command to its end and puts everything on record. `write_interim` is called once if a stop takes its time.

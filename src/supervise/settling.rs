@@ -1,7 +1,8 @@
 //! After the command's end: the user's own check of the engine, and the artifacts. Requests to stop that come meanwhile are
 //! put on record and answered; the check is the one thing that they still stop.
 
-use super::check::{self, Check};
+use super::check::Check;
+use super::keep::{VALIDATION, settle_validation};
 use super::running::Running;
 use crate::artifact::{self, Terms};
 use crate::clock::Mono;
@@ -87,10 +88,15 @@ impl Running {
         }
         let engine = self.core.journal.engine().ok_or("no engine was declared")?;
         self.core.voice.say("the build has ended; the engine is checked");
-        let log = self.core.bundle.file(check::LOG);
-        let check = Check::start(command, engine, &log).map_err(|e| e.to_string())?;
+        let log = self.core.plan.output_cap.map(|_| self.core.bundle.file(VALIDATION));
+        let check = Check::start(command, engine, log.as_deref()).map_err(|e| e.to_string())?;
         let end = self.wait_for(&check);
         check.leave();
+        if let Some(cap) = self.core.plan.output_cap
+            && let Err(e) = settle_validation(self.core.bundle.path(), cap, &self.core.secrets)
+        {
+            self.core.recorder.lose(Mono::now(), 0, &e.to_string());
+        }
         match end {
             Ok(_) if self.accepted.is_some() => Err(STOPPED.to_owned()),
             other => other.map_err(|e| e.to_string()),
