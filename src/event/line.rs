@@ -3,10 +3,12 @@
 use super::kinds::{
     ApplicationDeclined, ArtifactDeclared, ArtifactSettled, ArtifactsAccepted, AttachRefused, BuildDescribed,
     BuildReturned, BuildStarted, CancelAcknowledged, CancelRequested, CancelState, CommandExited,
-    CommandStarted, EngineValidated, Event, EventKind, EvidenceLost, InputChanged, InputDigested,
-    InputIdentified, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached,
-    Message, OutputMasked, PhaseAborted, PhaseFinished, PhaseStarted, RecordsUnfinished, StepCompleted,
+    CommandStarted, EngineValidated, Event, EventKind, EvidenceLost, HostReported, InputChanged,
+    InputDigested, InputIdentified, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound,
+    LibraryAttached, Message, OutputMasked, PhaseAborted, PhaseFinished, PhaseStarted, RecordsUnfinished,
+    StepCompleted,
 };
+use super::silence::{BuildExpected, SilenceJudged};
 use super::text::plain;
 use crate::clock::Mono;
 use crate::digest::Hex;
@@ -105,6 +107,8 @@ kinds! {
     ApplicationDeclined = "applicationDeclined" build,
     Message = "message" build,
     BuildReturned = "buildReturned" build,
+    BuildExpected = "buildExpected" build,
+    SilenceJudged = "silenceJudged" build,
     CancelRequested = "cancelRequested" job,
     CancelAcknowledged = "cancelAcknowledged" build,
     LadderRung = "ladderRung" job,
@@ -121,6 +125,7 @@ kinds! {
     OutputMasked = "outputMasked" job,
     RecordsUnfinished = "recordsUnfinished" job,
     EvidenceLost = "evidenceLost" job,
+    HostReported = "hostReported" job,
     JobEnded = "jobEnded" job,
 }
 

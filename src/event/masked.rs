@@ -65,6 +65,8 @@ impl EventKind {
             Self::ApplicationDeclined(declined) => hide(&mut declined.name),
             Self::Message(message) if message.truncated => secrets.hide_cut(&mut message.text),
             Self::Message(message) => hide(&mut message.text),
+            Self::BuildExpected(expected) => expected.notes.iter_mut().for_each(hide),
+            Self::SilenceJudged(judged) => judged.phase_name.iter_mut().for_each(hide),
             Self::CancelRequested(request) => {
                 request.reason.iter_mut().for_each(hide);
                 request.open_branch.iter_mut().for_each(|open| hide(&mut open.name));
@@ -88,6 +90,7 @@ impl EventKind {
                 settled.fault.iter_mut().chain(&mut settled.quarantine).for_each(hide);
                 settled.undeclared.iter_mut().for_each(hide);
             }
+            Self::HostReported(host) => hide(&mut host.status),
             Self::CommandStarted(_)
             | Self::ArtifactsAccepted(_)
             | Self::InputDigested(_)

@@ -6,15 +6,15 @@ use super::model::{
     Request, Rung, SilenceFacts, Times, Validation,
 };
 use super::{
-    Bundle, EvidenceError, Inventory, Phases, Retry, Summary, config, gpu, inventory, retry, summary,
+    Bundle, EvidenceError, Inventory, Phases, Retry, Summary, config, gpu, inventory, retry, silence, summary,
 };
 use crate::baseline::{self, Baseline};
 use crate::cancel::Via;
 use crate::clock::{Anchor, Mono, round_ms};
 use crate::event::{
     BuildFacts, BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, EngineValidated,
-    Event, EventKind, InputDigested, InputIdentified, JobEnded, JobStarted, LadderRung, LeftoverFound,
-    LibraryAttached, Line, LogFault, LogReader, Message, OutputMasked, Tree,
+    Event, EventKind, HostReported, InputDigested, InputIdentified, JobEnded, JobStarted, LadderRung,
+    LeftoverFound, LibraryAttached, Line, LogFault, LogReader, Message, OutputMasked, Tree,
 };
 use crate::exit;
 use crate::verdict::{BuildVerdict, Judge, Verdict};
@@ -49,10 +49,12 @@ struct Gathered {
     output: Option<OutputMasked>,
     leftovers: Vec<LeftoverFound>,
     lost: Vec<Loss>,
+    host_report: Option<HostReported>,
     counts: Counts,
     facts: BTreeMap<u32, BuildFacts>,
     artifacts: inventory::Gathered,
     validated: Option<(Mono, EngineValidated)>,
+    silences: silence::Gathered,
     last: Mono,
 }
 
@@ -139,10 +141,12 @@ impl Gathered {
             output: None,
             leftovers: Vec::new(),
             lost: Vec::new(),
+            host_report: None,
             counts: Counts { events: 1, ..Counts::default() },
             facts: BTreeMap::new(),
             artifacts: inventory::Gathered::default(),
             validated: None,
+            silences: silence::Gathered::default(),
         }
     }
 
@@ -152,6 +156,7 @@ impl Gathered {
         self.counts.events += 1;
         self.tree.see(event);
         self.judge.see(event);
+        self.silences.see(at, &event.kind, self.header.anchor());
         match &event.kind {
             EventKind::CommandStarted(command) => self.started = Some((at, command.pid)),
             EventKind::CommandExited(exit) => self.exited = Some((at, exit.clone())),
@@ -212,6 +217,7 @@ impl Gathered {
             EventKind::ArtifactDeclared(declared) => self.artifacts.declared.push(declared.clone()),
             EventKind::ArtifactSettled(settled) => self.artifacts.settled.push((at, settled.clone())),
             EventKind::EngineValidated(validated) => self.validated = Some((at, validated.clone())),
+            EventKind::HostReported(host) => self.host_report = Some(host.clone()),
             EventKind::JobEnded(ended) => self.ended = Some(ended.clone()),
             _ => {}
         }
@@ -244,6 +250,8 @@ impl Gathered {
             pauses: self.pauses.clone(),
             output: self.output.clone(),
             leftovers: self.leftovers.clone(),
+            silences: self.silences.silences(),
+            host_report: self.host_report.clone(),
             times: self.times(),
             validation: self.validated.as_ref().map(|(at, validated)| self.validation(*at, validated)),
             retry: Retry::default(),
@@ -279,6 +287,7 @@ impl Gathered {
         let acknowledged = self.acknowledged.get(&tree.build);
         let library = summary::library_in(&self.libraries, tree.pid);
         let facts = self.facts.get(&tree.build);
+        let took = returned.filter(|(_, r)| r.engine).map(|_| tree.ended.ms_since(tree.started));
         let contents = config::contents(&self.inputs);
         Build {
             build: tree.build,
@@ -307,6 +316,8 @@ impl Gathered {
             ack_to_return_ms: acknowledged.and_then(|(ack, _)| Some(returned?.0.ms_since(*ack))),
             cancellability: tree.cancellability(),
             longest_silences: silences(tree),
+            longest_idle_ms: self.silences.longest_idle_ms(tree.build),
+            expected: self.silences.expected(tree.build, took),
         }
     }
 
@@ -487,12 +498,7 @@ impl Gathered {
             let why = library.messages_unobserved.as_ref()?;
             Some(format!("The messages of {} are not recorded: {why}", summary::library_name(library)))
         }));
-        notes.extend(self.libraries.iter().filter(|library| library.proven == "headers").map(|library| {
-            format!(
-                "{} was attached by its published headers; this version was not proven on the real library.",
-                summary::library_name(library)
-            )
-        }));
+        notes.extend(self.libraries.iter().filter_map(summary::provenance));
         if self.output.as_ref().is_some_and(|output| output.by == "finalize") {
             notes.push(MASKED_LATE.to_owned());
         }

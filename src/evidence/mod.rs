@@ -8,18 +8,22 @@ mod derive;
 mod gpu;
 mod inventory;
 mod junit;
+mod lesson;
 mod model;
 mod phases;
 mod retry;
 mod schema;
+mod silence;
 mod summary;
 
 pub use inventory::{Artifact, Inventory};
 pub use junit::{Finding, Findings, NAMES as CRITERIA, findings};
+pub use lesson::lessons;
 pub use model::*;
 pub use phases::{BuildPhases, End, Phase, Phases};
 pub use retry::Retry;
 pub use schema::schema;
+pub use silence::{Expected, Judged, Silences};
 pub use summary::{CleanupStatus, Framework, Language, RetryPolicy, Summary, TimingCacheMode};
 
 use crate::baseline::Baseline;

@@ -194,14 +194,29 @@ pub(super) fn nulls(
     .collect()
 }
 
-/// A library as people name it, for example `TensorRT-RTX 1.7.1.116`.
+/// A library as people name it, for example `TensorRT-RTX 1.7.1.116`, or `TensorRT 10.13.2.6 (simulated)`.
 pub(super) fn library_name(library: &LibraryAttached) -> String {
     let flavour = match library.flavour.as_str() {
         "tensorrt-rtx" => "TensorRT-RTX",
         "tensorrt" => "TensorRT",
         other => other,
     };
-    format!("{flavour} {}", library.version)
+    let simulated = if library.simulated { " (simulated)" } else { "" };
+    format!("{flavour} {}{simulated}", library.version)
+}
+
+/// What is to be said of a library that is not the real one, or was not tested as such.
+pub(super) fn provenance(library: &LibraryAttached) -> Option<String> {
+    let why = match library {
+        LibraryAttached { simulated: true, .. } => {
+            "is stuckproof's simulated builder: no GPU worked, and what it wrote is no engine."
+        }
+        LibraryAttached { proven, .. } if proven == "headers" => {
+            "was attached by its published headers; this version was not proven on the real library."
+        }
+        _ => return None,
+    };
+    Some(format!("{} {why}", library_name(library)))
 }
 
 fn decisive(evidence: &Evidence) -> Option<&Build> {

@@ -13,6 +13,7 @@ mod family;
 mod finished;
 mod group;
 mod header;
+mod heartbeat;
 mod host;
 mod interim;
 mod job;
@@ -21,6 +22,7 @@ mod keeper;
 mod kin;
 mod ladder;
 mod limits;
+mod lookup;
 mod misuse;
 mod oom;
 mod pause;
@@ -30,6 +32,7 @@ mod recorder;
 mod running;
 mod settling;
 mod signals;
+mod silence;
 mod sources;
 mod spawn;
 mod stage;
@@ -39,20 +42,23 @@ mod terminal;
 mod voice;
 mod waiter;
 
-pub use bundle::{BundleError, runner_lives};
+pub use bundle::{BundleError, DEFAULT_FOLDER, runner_lives};
 pub use finished::Finished;
-pub use host::{Host, Patience, host_names, markdown as host_table};
+pub use heartbeat::Heartbeat;
+pub use host::{Host, Patience, host_names, host_report, markdown as host_table};
 pub use interim::WriteInterim;
 pub use job::Job;
 pub use keep::{settle_output, settle_validation};
 pub use keeper::{KEEPER_VERB, Orphaned, keep};
 pub use prepare::PrepareError;
 pub use recorder::Unlogged;
+pub use silence::{LiveExpected, LiveSilence};
 pub use sources::SourceError;
 pub use spawn::{EXEC_VERB, Seat, SpawnError, become_command, exec};
 pub use status::{Live, LiveBuild, LivePhase, LiveRequest};
 
 use crate::artifact::Wishes;
+use crate::history::History;
 use crate::mask::Rules;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -93,6 +99,23 @@ pub struct Plan {
     pub kill_daemons: bool,
     /// The files that the job is about.
     pub artifacts: Wishes,
+    /// A silent build that has been idle for so long is stalled.
+    pub stall_after: Duration,
+    /// What to do then.
+    pub on_stall: OnStall,
+    /// When to say something in a silent log.
+    pub heartbeat: Heartbeat,
+    /// Earlier builds; none where the user wants none.
+    pub history: Option<History>,
+}
+
+/// What to do when a build stalls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnStall {
+    /// Say it and put it on record.
+    Report,
+    /// Ask it to stop as well.
+    Cancel,
 }
 
 /// When a job is asked to stop by itself.

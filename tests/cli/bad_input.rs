@@ -104,6 +104,7 @@ fn names_in_a_bundle_suit_every_artifact_store() {
             "inventory.json",
             "junit.xml",
             "phases.json",
+            "resources.jsonl",
             "stderr.log",
             "stdout.log",
             "summary.json"

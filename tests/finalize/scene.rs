@@ -318,6 +318,7 @@ fn rtx() -> LibraryFacts {
         python: false,
         messages_unobserved: String::new(),
         proven: "library".to_owned(),
+        simulated: false,
     }
 }
 
@@ -421,6 +422,7 @@ pub fn known(secrets: &[&str]) -> Known<'static> {
     Known {
         exited: None,
         events: Vec::new(),
+        host: None,
         reason: LOST,
         exit_code: 125,
         by: "finalize",
