@@ -7,12 +7,13 @@
 //! |---|---|
 //! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`], [`procfs`], [`shown`], [`units`] |
 //! | 1 | [`digest`], [`event`] |
-//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`resources`], [`stall`], [`history`], [`combine`] |
+//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`], [`resources`], [`stall`], [`history`], [`combine`] |
 //! | 3 | [`observe`], [`supervise`], [`simulate`] |
 //! | 4 | [`evidence`], [`resume`] |
 //! | 5 | [`render`] |
 //! | 7 | [`cli`] |
 
+pub mod artifact;
 pub mod attach;
 pub mod baseline;
 pub mod cancel;

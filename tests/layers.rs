@@ -19,6 +19,7 @@ const LEVELS: [(&str, u8); 27] = [
     ("attach", 2),
     ("verdict", 2),
     ("baseline", 2),
+    ("artifact", 2),
     ("resources", 2),
     ("stall", 2),
     ("history", 2),
