@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// The program, built by `build.rs`.
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/combine"));
 /// More than a library takes to make a builder, also on a machine that is busy.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How often the program is looked at.
 const TICK: Duration = Duration::from_millis(5);
 

@@ -8,6 +8,7 @@ mod caches;
 mod combine;
 mod endings;
 mod keys;
+mod policies;
 mod record;
 mod sanitizers;
 mod scene;

@@ -2,9 +2,10 @@
 
 use crate::common::bundle::Bundle;
 use crate::common::job::{Ended, Place, stuckproof};
+use crate::common::{text, wait_for};
 use crate::scene::{Scene, script};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
 const NEW: &str = "{ tactic = \"new\", each = \"1ms\" }";
@@ -17,7 +18,7 @@ struct Shared {
 /// A job on it that has ended.
 struct Job {
     output: Output,
-    bundle: Bundle,
+    bundle: PathBuf,
 }
 
 impl Shared {
@@ -48,7 +49,14 @@ impl Shared {
             .arg("run")
             .args(["--bundle", &self.place.file(name), "--timing-cache", &self.cache()])
             .args(options)
-            .args(["--", env!("CARGO_BIN_EXE_stuckproof"), "simulate", &path, "--timing-cache", "{timing_cache}"])
+            .args([
+                "--",
+                env!("CARGO_BIN_EXE_stuckproof"),
+                "simulate",
+                &path,
+                "--timing-cache",
+                "{timing_cache}",
+            ])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -59,8 +67,8 @@ impl Shared {
     fn ended(&self, name: &str, child: std::process::Child) -> Job {
         let output = child.wait_with_output().expect("it ends");
         let bundle = Path::new(&self.place.file(name)).to_owned();
-        assert!(bundle.join("evidence.json").exists(), "{output:?}");
-        Job { output, bundle: Bundle::load(&bundle) }
+        assert!(Bundle::is_finished(&bundle), "{output:?}");
+        Job { output, bundle }
     }
 
     fn run(&self, name: &str, options: &[&str], script: &str) -> Job {
@@ -78,12 +86,16 @@ impl Shared {
 impl Job {
     fn assert_mode(&self, mode: &str) {
         let said = String::from_utf8_lossy(&self.output.stderr);
-        assert_eq!(self.bundle.summary["timingCacheMode"], mode, "{said}\n{:#}", self.artifact());
+        assert_eq!(self.json("summary")["timingCacheMode"], mode, "{said}\n{:#}", self.artifact());
     }
 
     fn artifact(&self) -> Value {
-        let text = std::fs::read(self.bundle.path.join("inventory.json")).expect("an inventory");
-        serde_json::from_slice::<Value>(&text).expect("JSON")["artifacts"][0].clone()
+        self.json("inventory")["artifacts"][0].clone()
+    }
+
+    fn json(&self, name: &str) -> Value {
+        let text = std::fs::read(self.bundle.join(format!("{name}.json"))).expect("the file is there");
+        serde_json::from_slice(&text).expect("JSON")
     }
 }
 
@@ -104,9 +116,14 @@ fn a_cache_is_cold_then_reused_then_updated() {
     let more = shared.run("more", &[], &uses("{ tactic = \"more\" }"));
     more.assert_mode("updated");
     let artifact = more.artifact();
-    assert_eq!(artifact["before"]["sha256"], again.artifact()["after"]["sha256"], "both digests are on record");
+    assert_eq!(
+        artifact["before"]["sha256"],
+        again.artifact()["after"]["sha256"],
+        "both digests are on record"
+    );
     assert_ne!(artifact["before"]["sha256"], artifact["after"]["sha256"]);
     assert_eq!(shared.tactics(), ["more", "new"]);
+    Bundle::load(&more.bundle).assert_state("succeeded", None);
     assert_eq!(shared.neighbours(), [""; 0]);
 }
 
@@ -137,7 +154,8 @@ fn each_policy_does_what_it_says() {
     let off = with("off", "off", NEW);
     off.assert_mode("cold");
     assert_eq!(shared.text(), before);
-    assert!(off.bundle.build()["facts"]["timingCacheAttached"] == true, "it had one of its own");
+    let build = off.json("evidence")["builds"][0].clone();
+    assert_eq!(build["facts"]["timingCacheAttached"], true, "it had one of its own");
     with("refresh", "refresh", NEW).assert_mode("cold");
     assert_eq!(shared.tactics(), ["new"], "what was there before is gone");
     assert_eq!(shared.neighbours(), [""; 0], "nothing of it was worth keeping");
@@ -165,7 +183,7 @@ fn a_cache_that_the_builder_refuses_is_set_aside_and_the_build_goes_on() {
         std::fs::write(shared.cache(), &content).expect("a cache can be written");
         let head = if name == "device" { "device = \"GPU-2\"" } else { "" };
         let job = shared.run(name, &[], &script(head, "timing_cache = {}", NEW));
-        job.bundle.assert_state("succeeded", None);
+        assert_eq!(job.json("evidence")["state"], "succeeded");
         job.assert_mode("quarantined");
         let artifact = job.artifact();
         assert!(artifact["reason"].as_str().is_some_and(|why| why.contains(reason)), "{artifact:#}");
@@ -182,8 +200,9 @@ fn a_refused_cache_is_set_aside_also_when_the_build_fails() {
     let failing = script("", "timing_cache = {}\nreturns = \"nothing\"", NEW);
     let job = shared.run("failed", &[], &failing);
     job.assert_mode("quarantined");
+    Bundle::load(&job.bundle).assert_state("failed", Some("builder"));
     assert!(!Path::new(&shared.cache()).exists(), "the next build is cold");
-    assert_eq!(job.bundle.summary["retryPolicy"], "investigate");
+    assert_eq!(job.json("summary")["retryPolicy"], "investigate");
 }
 
 #[test]
@@ -192,7 +211,9 @@ fn eight_jobs_on_one_cache_lose_nothing() {
     shared.run("first", &[], &uses("{ tactic = \"old\" }"));
     let jobs: Vec<_> = (0..8)
         .map(|n| {
-            let acts = format!("{{ tactic = \"own {n}\", each = \"20ms\" }}, {{ tactic = \"common\", each = \"20ms\" }}");
+            let acts = format!(
+                "{{ tactic = \"own {n}\", each = \"20ms\" }}, {{ tactic = \"common\", each = \"20ms\" }}"
+            );
             let name = format!("job-{n}");
             let child = shared.start(&name, &[], &uses(&acts));
             (name, child)
@@ -200,7 +221,7 @@ fn eight_jobs_on_one_cache_lose_nothing() {
         .collect();
     for (name, child) in jobs {
         let job = shared.ended(&name, child);
-        job.bundle.assert_state("succeeded", None);
+        assert_eq!(job.json("evidence")["state"], "succeeded");
         job.assert_mode("updated");
     }
     let mut expected: Vec<String> = (0..8).map(|n| format!("own {n}")).collect();
@@ -211,8 +232,46 @@ fn eight_jobs_on_one_cache_lose_nothing() {
 }
 
 #[test]
+fn a_killed_runner_leaves_the_cache_as_it_was_and_nothing_beside_it() {
+    let shared = Shared::new();
+    shared.run("first", &[], &uses("{ tactic = \"old\" }"));
+    let before = shared.text();
+    let mut child = shared.start("killed", &[], &uses("{ phase = \"P\", do = [{ fault = \"hang\" }] }"));
+    let bundle = PathBuf::from(shared.place.file("killed"));
+    wait_for("the build", || Bundle::lines_so_far(&bundle, &["\"phaseStarted\""]).pop());
+    child.kill().expect("the runner can be killed");
+    child.wait().expect("it ends");
+    wait_for("the keeper", || (Bundle::is_finished(&bundle) && shared.neighbours().is_empty()).then_some(()));
+    assert_eq!(shared.text(), before);
+}
+
+#[test]
+fn a_command_that_writes_to_the_cache_itself_has_it_alone() {
+    let scene = Scene::new();
+    let cache = text(scene.cache());
+    let run = |scene: &Scene, name: &str, acts: &str| {
+        let command = scene.command(&uses(acts));
+        let bundle = PathBuf::from(scene.place.file(name));
+        let mut run = stuckproof();
+        run.arg("run").arg("--bundle").arg(&bundle).args(["--timing-cache", &cache, "--"]).args(&command);
+        Job { output: run.output().expect("stuckproof starts"), bundle }
+    };
+    run(&scene, "first", NEW).assert_mode("cold");
+    run(&scene, "again", NEW).assert_mode("reused");
+    run(&scene, "more", "{ tactic = \"more\" }").assert_mode("updated");
+    let good = std::fs::read(&cache).expect("a cache");
+    std::fs::write(&cache, "no cache").expect("a cache can be written");
+    let refused = run(&scene, "refused", NEW);
+    refused.assert_mode("quarantined");
+    let folder = PathBuf::from(refused.artifact()["quarantine"].as_str().expect("a quarantine"));
+    assert_eq!(std::fs::read_to_string(folder.join("cache")).expect("it is kept"), "no cache");
+    assert_ne!(std::fs::read(&cache).expect("a new cache"), good);
+}
+
+#[test]
 fn tensorrt_rtx_has_no_timing_cache() {
-    let ended: Ended = Scene::new().run(&[], &script("flavour = \"tensorrt-rtx\"\nversion = \"1.7\"", "", NEW));
+    let ended: Ended =
+        Scene::new().run(&[], &script("flavour = \"tensorrt-rtx\"\nversion = \"1.7\"", "", NEW));
     assert_eq!(ended.bundle().summary["timingCacheMode"], "cold");
     let none = Scene::new().run(&[], &script("", "", NEW)).bundle();
     assert_eq!(none.summary["timingCacheMode"], "cold", "no builder had one attached");
