@@ -106,8 +106,9 @@ impl Open<'_> {
                 && self.has_changed()?
                 && let Err(why) = self.combine(written)
             {
-                self.discarded =
-                    Some(format!("another job has changed it meanwhile, and the two were not combined: {why}"));
+                self.discarded = Some(format!(
+                    "another job has changed it meanwhile, and the two were not combined: {why}"
+                ));
                 return Ok(None);
             }
         }
