@@ -179,6 +179,12 @@ impl Open<'_> {
         Ok(())
     }
 
+    fn is_same_again(&self) -> bool {
+        let digest = |facts: Option<&ArtifactFacts>| facts.and_then(|facts| facts.sha256.clone());
+        let published = digest(self.published.as_ref());
+        published.is_some() && published == digest(self.declared.previous.as_ref())
+    }
+
     /// What the builder did with the cache.
     pub(super) fn cache_mode(&self, written: Written) -> Option<TimingCacheMode> {
         if !self.is_cache() {
@@ -193,6 +199,8 @@ impl Open<'_> {
             _ if !read || !there || self.said.attached == Some(false) => TimingCacheMode::Cold,
             _ if self.said.refused.is_some() => TimingCacheMode::Discarded,
             Written::Nothing | Written::Untouched => TimingCacheMode::Reused,
+            // A command may write the same again.
+            Written::New if self.is_same_again() => TimingCacheMode::Reused,
             Written::New if published => TimingCacheMode::Updated,
             Written::New => TimingCacheMode::Discarded,
         })
