@@ -10,7 +10,7 @@
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`] |
 //! | 3 | [`observe`], [`supervise`] |
 //! | 4 | [`evidence`], [`resume`] |
-//! | 5 | [`render`] |
+//! | 5 | [`diff`], [`render`] |
 //! | 7 | [`cli`] |
 
 pub mod attach;
@@ -18,6 +18,7 @@ pub mod baseline;
 pub mod cancel;
 pub mod cli;
 pub mod clock;
+pub mod diff;
 pub mod digest;
 pub mod event;
 pub mod evidence;

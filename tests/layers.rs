@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate with its level, as the crate's documentation lists them.
-const LEVELS: [(&str, u8); 19] = [
+const LEVELS: [(&str, u8); 20] = [
     ("exit", 0),
     ("clock", 0),
     ("fsio", 0),
@@ -21,6 +21,7 @@ const LEVELS: [(&str, u8); 19] = [
     ("supervise", 3),
     ("evidence", 4),
     ("resume", 4),
+    ("diff", 5),
     ("render", 5),
     ("cli", 7),
     ("main", 7),

@@ -2,6 +2,7 @@
 
 mod cancel;
 mod completions;
+mod diff;
 mod duration;
 mod finalize;
 mod keep;
@@ -35,6 +36,8 @@ enum Verb {
     Status(status::Options),
     /// Print a bundle for a person.
     Show(show::Options),
+    /// Tell what changed between two bundles.
+    Diff(diff::Options),
     /// Finish bundles whose runner was lost.
     Finalize(finalize::Options),
     /// Print completions for a shell.
@@ -92,6 +95,7 @@ pub fn main() -> ExitCode {
         Verb::Cancel(options) => cancel::main(&options),
         Verb::Status(options) => status::main(&options),
         Verb::Show(options) => show::main(&options),
+        Verb::Diff(options) => diff::main(&options),
         Verb::Finalize(options) => finalize::main(options),
         Verb::Completions(options) => completions::main(&options, command()),
         Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.seat(), exec.bound)),

@@ -1,11 +1,13 @@
 //! Bundles for people.
 
 mod advice;
+mod diff;
 mod host;
 mod phases;
 mod status;
 mod text;
 
+pub use diff::{difference, difference_page};
 pub use status::{live, past};
 
 use crate::event::{Cancellability, OpenPhase};
