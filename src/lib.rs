@@ -5,9 +5,9 @@
 //!
 //! | level | modules |
 //! |---|---|
-//! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`] |
+//! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`], [`procfs`], [`shown`] |
 //! | 1 | [`digest`], [`event`] |
-//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`] |
+//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`resources`], [`stall`], [`history`] |
 //! | 3 | [`observe`], [`supervise`] |
 //! | 4 | [`evidence`], [`resume`] |
 //! | 5 | [`diff`], [`render`] |
@@ -24,11 +24,16 @@ pub mod event;
 pub mod evidence;
 pub mod exit;
 pub mod fsio;
+pub mod history;
 pub mod input;
 pub mod mask;
 pub mod observe;
+pub mod procfs;
 pub mod render;
+pub mod resources;
 pub mod resume;
+pub mod shown;
+pub mod stall;
 pub mod supervise;
 pub mod verdict;
 pub mod wire;

@@ -2,11 +2,13 @@
 
 use super::masking::Masking;
 use super::say;
-use crate::evidence;
+use crate::event::HostReported;
+use crate::evidence::{self, EVENTS, EVIDENCE};
 use crate::exit;
 use crate::mask::Secrets;
 use crate::render;
 use crate::resume;
+use crate::supervise::{self, DEFAULT_FOLDER};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,19 +17,28 @@ use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// The bundles' folders; one that is finished is left as it is
-    #[arg(required = true, value_name = "BUNDLE")]
+    /// The bundles' folders, or folders of bundles; a bundle that is finished is left as it is
+    #[arg(value_name = "BUNDLE", default_value = DEFAULT_FOLDER)]
     bundles: Vec<PathBuf>,
+    /// What the CI host says of its job, for the record of a bundle that is finished here; GitLab, Azure and Buildkite say
+    /// it in a variable
+    #[arg(long, value_name = "STATUS")]
+    host_status: Option<String>,
     #[command(flatten)]
     masking: Masking,
 }
 
 /// Finishes each bundle; one that cannot be finished does not keep the others from it.
 pub(super) fn main(options: Options) -> ExitCode {
+    let host = supervise::host_report(options.host_status.as_deref());
+    if let Some(HostReported { status, told_by }) = &host {
+        say(&format!("the host says {status} ({told_by})"));
+    }
     let mut code = ExitCode::SUCCESS;
     let secrets = Arc::new(Secrets::collect(&options.masking.into(), std::env::vars_os(), &[]));
-    for bundle in &options.bundles {
-        if let Err(why) = finalize(bundle, &secrets) {
+    let found = options.bundles.iter().flat_map(|folder| bundles_in(folder));
+    for result in found.map(|bundle| finalize(&bundle?, host.clone(), &secrets)) {
+        if let Err(why) = result {
             say(&why);
             code = ExitCode::from(exit::OWN_FAULT);
         }
@@ -35,8 +46,25 @@ pub(super) fn main(options: Options) -> ExitCode {
     code
 }
 
-fn finalize(bundle: &Path, secrets: &Arc<Secrets>) -> Result<(), String> {
-    resume::finish_abandoned(bundle, secrets).map_err(|e| e.to_string())?;
+/// The bundle that a folder is, or the bundles in it.
+fn bundles_in(folder: &Path) -> Vec<Result<PathBuf, String>> {
+    let is_bundle =
+        |path: &Path| [EVENTS, EVIDENCE].iter().any(|name| path.join(name).symlink_metadata().is_ok());
+    if is_bundle(folder) {
+        return vec![Ok(folder.to_owned())];
+    }
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_bundle(path)).collect();
+    found.sort();
+    if found.is_empty() {
+        let why = "no job was begun there, or its --bundle was another folder";
+        return vec![Err(format!("there is no bundle in {}: {why}", folder.display()))];
+    }
+    found.into_iter().map(Ok).collect()
+}
+
+fn finalize(bundle: &Path, host: Option<HostReported>, secrets: &Arc<Secrets>) -> Result<(), String> {
+    resume::finish_abandoned(bundle, host, secrets).map_err(|e| e.to_string())?;
     let finished = evidence::load(bundle).map_err(|e| e.to_string())?;
     let mut out = io::stdout().lock();
     match render::past(&finished, &mut out).and_then(|()| out.flush()) {

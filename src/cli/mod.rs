@@ -5,6 +5,7 @@ mod completions;
 mod diff;
 mod duration;
 mod finalize;
+mod history;
 mod keep;
 mod masking;
 mod run;
@@ -29,7 +30,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Run a command, watch the builds in it, and keep the evidence.
-    Run(run::Options),
+    Run(Box<run::Options>),
     /// Ask a running job to stop.
     Cancel(cancel::Options),
     /// Tell how a running job is, or what became of a finished one.
@@ -91,7 +92,7 @@ pub fn main() -> ExitCode {
         Err(e) => return usage(&e),
     };
     match cli.verb {
-        Verb::Run(options) => run::main(options),
+        Verb::Run(options) => run::main(*options),
         Verb::Cancel(options) => cancel::main(&options),
         Verb::Status(options) => status::main(&options),
         Verb::Show(options) => show::main(&options),

@@ -1,9 +1,9 @@
 //! `stuckproof run`.
 
 use super::masking::Masking;
-use super::{duration, fail, refuse, say, size};
+use super::{duration, fail, history, refuse, say, size};
 use crate::resume::{self, Known};
-use crate::supervise::{self, Deadline, Finished, Grace, Job, Plan, Unlogged};
+use crate::supervise::{self, Deadline, Finished, Grace, Heartbeat, Job, OnStall, Plan, Unlogged};
 use crate::{baseline, evidence, exit, fsio};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -57,6 +57,19 @@ pub(super) struct Options {
     /// servers); after anything else they are ended in any case
     #[arg(long)]
     kill_daemons: bool,
+    /// How long a silent build may be idle before it counts as stalled
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = stall_after)]
+    stall_after: Duration,
+    /// What to do when a build stalls: say it, or ask it to stop as well
+    #[arg(long, value_name = "report|cancel", default_value = "report", value_parser = on_stall)]
+    on_stall: OnStall,
+    /// Say what the build is doing after so much silence of the command, or `none` [default: 60s under a CI host]
+    #[arg(long, value_name = "DURATION|none", value_parser = heartbeat)]
+    heartbeat: Option<Heartbeat>,
+    /// The folder that remembers earlier builds, or `none` [default: `$STUCKPROOF_HISTORY`, else stuckproof/history in
+    /// the user's cache folder]
+    #[arg(long, value_name = "DIR|none")]
+    history: Option<PathBuf>,
     /// A file that the build is made from, for the evidence and the hash of the build; may be repeated. ONNX files that
     /// the command names are found, and so are the files that they keep weights in
     #[arg(long = "input", value_name = "PATH")]
@@ -85,6 +98,24 @@ fn grace(text: &str) -> Result<Grace, String> {
     if text == "none" { Ok(Grace::Unlimited) } else { duration::parse(text).map(Grace::Limit) }
 }
 
+fn heartbeat(text: &str) -> Result<Heartbeat, String> {
+    if text == "none" { Ok(Heartbeat::Never) } else { duration::parse(text).map(Heartbeat::Every) }
+}
+
+fn on_stall(text: &str) -> Result<OnStall, String> {
+    match text {
+        "report" => Ok(OnStall::Report),
+        "cancel" => Ok(OnStall::Cancel),
+        _ => Err("write report or cancel".to_owned()),
+    }
+}
+
+/// Less than a second is less than the time between two samples.
+fn stall_after(text: &str) -> Result<Duration, String> {
+    let span = duration::parse(text)?;
+    if span < Duration::from_secs(1) { Err("a stall takes at least 1s".to_owned()) } else { Ok(span) }
+}
+
 impl From<Options> for Plan {
     fn from(options: Options) -> Self {
         Self {
@@ -103,6 +134,10 @@ impl From<Options> for Plan {
             inputs: options.inputs,
             masking: options.masking.into(),
             kill_daemons: options.kill_daemons,
+            stall_after: options.stall_after,
+            on_stall: options.on_stall,
+            heartbeat: options.heartbeat.unwrap_or(Heartbeat::Host),
+            history: history::store(options.history),
         }
     }
 }
@@ -115,7 +150,9 @@ pub(super) fn main(options: Options) -> ExitCode {
         ));
         return refuse(&supervise::exec(&options.command));
     }
-    let job = match Job::prepare(options.into()) {
+    let plan = Plan::from(options);
+    let history = plan.history.clone();
+    let job = match Job::prepare(plan) {
         Ok(job) => job,
         Err(e) => return fail(&e),
     };
@@ -137,6 +174,9 @@ pub(super) fn main(options: Options) -> ExitCode {
     if let Err(e) = fsio::release(finished.bundle()) {
         finished.fail(e.to_string());
     }
+    if let Some(history) = history {
+        history::learn(history, finished.bundle());
+    }
     ExitCode::from(finished.leave())
 }
 
@@ -149,6 +189,7 @@ fn write(finished: &mut Finished) -> Result<(), String> {
     let known = Known {
         exited,
         events,
+        host: None,
         reason: "the log could not be written",
         exit_code: exit::OWN_FAULT,
         by: "runner",

@@ -103,6 +103,7 @@ fn names_in_a_bundle_suit_every_artifact_store() {
             "evidence.json",
             "junit.xml",
             "phases.json",
+            "resources.jsonl",
             "stderr.log",
             "stdout.log",
             "summary.json"
