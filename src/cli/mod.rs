@@ -3,18 +3,19 @@
 mod cancel;
 mod completions;
 mod diff;
-mod duration;
 mod finalize;
 mod history;
 mod keep;
 mod masking;
+mod quarantine;
 mod run;
 mod show;
-mod size;
+mod simulate;
 mod status;
 
 use crate::exit;
 use crate::supervise::{self, EXEC_VERB, KEEPER_VERB, Seat};
+use crate::units::{duration, size};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -41,6 +42,10 @@ enum Verb {
     Diff(diff::Options),
     /// Finish bundles whose runner was lost.
     Finalize(finalize::Options),
+    /// Look after what jobs without success have written.
+    Quarantine(quarantine::Options),
+    /// Play a script with a simulated builder, to test a CI without a GPU.
+    Simulate(simulate::Options),
     /// Print completions for a shell.
     Completions(completions::Options),
     /// Take a seat and become the command.
@@ -98,6 +103,8 @@ pub fn main() -> ExitCode {
         Verb::Show(options) => show::main(&options),
         Verb::Diff(options) => diff::main(&options),
         Verb::Finalize(options) => finalize::main(options),
+        Verb::Quarantine(options) => quarantine::main(&options),
+        Verb::Simulate(options) => simulate::main(options),
         Verb::Completions(options) => completions::main(&options, command()),
         Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.seat(), exec.bound)),
         Verb::Keep(options) => keep::main(&options),
