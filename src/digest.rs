@@ -1,6 +1,10 @@
 //! SHA-256 and its text form.
 
 use sha2::{Digest, Sha256};
+use std::io::{self, Read};
+
+/// Bytes that are read at once: enough for the speed of the digest, little enough for the cache.
+const CHUNK: usize = 256 << 10;
 
 /// The two digits of every byte.
 const PAIRS: [[u8; 2]; 256] = {
@@ -25,17 +29,69 @@ impl Hex {
     /// The digest of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
+        Self::text(&Sha256::digest(bytes))
+    }
+
+    fn text(digest: &[u8]) -> Self {
         let mut text = [0; 64];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(Sha256::digest(bytes)) {
-            pair.copy_from_slice(&PAIRS[usize::from(byte)]);
+        for (pair, byte) in text.chunks_exact_mut(2).zip(digest) {
+            pair.copy_from_slice(&PAIRS[usize::from(*byte)]);
         }
         Self(text)
+    }
+
+    /// The digest of everything that a source gives, and its length. The memory is that of one chunk.
+    pub fn of_all(mut source: impl Read) -> io::Result<(Self, u64)> {
+        let mut sum = Sum::default();
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            match source.read(&mut chunk) {
+                Ok(0) => return Ok((sum.hex(), sum.bytes())),
+                Ok(read) => sum.add(&chunk[..read]),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// A digest that is written as digests are written here.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits: [u8; 64] = text.as_bytes().try_into().ok()?;
+        digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')).then_some(Self(digits))
     }
 
     /// The digits.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 64] {
         &self.0
+    }
+}
+
+/// A digest of bytes that come piece by piece.
+#[derive(Debug, Clone, Default)]
+pub struct Sum {
+    state: Sha256,
+    bytes: u64,
+}
+
+impl Sum {
+    /// Takes the next bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.state.update(bytes);
+        self.bytes += bytes.len() as u64;
+    }
+
+    /// The digest of what has come so far.
+    #[must_use]
+    pub fn hex(&self) -> Hex {
+        Hex::text(&self.state.clone().finalize())
+    }
+
+    /// How much has come so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 }
 
@@ -61,5 +117,8 @@ mod tests {
         assert_eq!(sha256_hex(b"abc"), abc);
         assert_eq!(Hex::of(b"abc").as_bytes().as_slice(), abc.as_bytes());
         assert_eq!(Hex::ZERO.to_string(), "0".repeat(64));
+        assert_eq!(Hex::parse(abc), Some(Hex::of(b"abc")));
+        assert_eq!(Hex::parse(&abc.to_uppercase()), None);
+        assert_eq!(Hex::of_all(&b"abc"[..]).unwrap(), (Hex::of(b"abc"), 3));
     }
 }

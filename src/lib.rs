@@ -6,11 +6,11 @@
 //! | level | modules |
 //! |---|---|
 //! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`] |
-//! | 1 | [`digest`], [`event`] |
+//! | 1 | [`digest`], [`event`], [`sign`] |
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`] |
 //! | 3 | [`observe`], [`supervise`] |
-//! | 4 | [`evidence`], [`resume`] |
-//! | 5 | [`render`] |
+//! | 4 | [`evidence`], [`seal`], [`resume`] |
+//! | 5 | [`render`], [`verify`] |
 //! | 7 | [`cli`] |
 
 pub mod attach;
@@ -27,6 +27,9 @@ pub mod mask;
 pub mod observe;
 pub mod render;
 pub mod resume;
+pub mod seal;
+pub mod sign;
 pub mod supervise;
 pub mod verdict;
+pub mod verify;
 pub mod wire;

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate with its level, as the crate's documentation lists them.
-const LEVELS: [(&str, u8); 18] = [
+const LEVELS: [(&str, u8); 21] = [
     ("exit", 0),
     ("clock", 0),
     ("fsio", 0),
     ("mask", 0),
     ("digest", 1),
     ("event", 1),
+    ("sign", 1),
     ("wire", 2),
     ("cancel", 2),
     ("attach", 2),
@@ -19,8 +20,10 @@ const LEVELS: [(&str, u8); 18] = [
     ("observe", 3),
     ("supervise", 3),
     ("evidence", 4),
+    ("seal", 4),
     ("resume", 4),
     ("render", 5),
+    ("verify", 5),
     ("cli", 7),
     ("main", 7),
 ];

@@ -23,7 +23,7 @@ pub(super) fn main(_: &Options) -> ExitCode {
     let known = Known { exited, events, reason: "the runner was lost", exit_code: exit::OWN_FAULT };
     // The lock goes with the handle, at the last moment at which nobody else can have it.
     drop(log);
-    match resume::finish(&bundle, &known) {
+    match resume::finish(&bundle, &known, None) {
         Ok(_) => ExitCode::SUCCESS,
         Err(e) => complain(&bundle, &e),
     }

@@ -1,9 +1,11 @@
 //! `stuckproof run`.
 
-use super::{duration, fail, refuse, say, size};
+use super::{duration, fail, refuse, say, signing_key, size};
+use crate::evidence::Bundle;
 use crate::resume::{self, Known};
+use crate::sign::SigningKey;
 use crate::supervise::{self, Finished, Grace, Job, Plan, Unlogged};
-use crate::{baseline, evidence, exit, fsio};
+use crate::{baseline, evidence, exit, fsio, seal};
 use clap::Args;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -42,6 +44,9 @@ pub(super) struct Options {
     /// servers); after anything else they are ended in any case
     #[arg(long)]
     kill_daemons: bool,
+    /// Sign the evidence with this Ed25519 key (PKCS#8 PEM) [default: that of `STUCKPROOF_SIGN_KEY`, if set]
+    #[arg(long, value_name = "KEY")]
+    sign: Option<PathBuf>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -76,6 +81,11 @@ pub(super) fn main(options: Options) -> ExitCode {
         ));
         return refuse(&supervise::exec(&options.command));
     }
+    // Before anything is built: a key that cannot be used must not be found out hours later.
+    let key = match signing_key(options.sign.as_deref()) {
+        Ok(key) => key,
+        Err(e) => return fail(&e),
+    };
     let job = match Job::prepare(options.into()) {
         Ok(job) => job,
         Err(e) => return fail(&e),
@@ -89,26 +99,32 @@ pub(super) fn main(options: Options) -> ExitCode {
     };
     let mut finished = job.run();
     // From here on even a full disk has room.
-    if let Err(e) = fsio::release(finished.bundle()) {
-        finished.fail(e.to_string());
-    }
-    if let Err(e) = baseline.finish() {
-        finished.fail(e.to_string());
-    }
-    if let Err(e) = write(&mut finished).and_then(|()| finished.remove_wire().map_err(|e| e.to_string())) {
+    let released = fsio::release(finished.bundle()).map_err(|e| e.to_string());
+    let recorded = baseline.finish().map_err(|e| e.to_string());
+    let written = write(&mut finished, key.as_ref());
+    // A bundle that lacks something gets no seal that says it is whole.
+    let whole = released.and(recorded).and(written);
+    if let Err(e) = whole.and_then(|written| written.map_or(Ok(()), |bundle| seal(&bundle, key.as_ref()))) {
         finished.fail(e);
     }
     ExitCode::from(finished.leave())
 }
 
-/// Writes the evidence. A log that could not be written to its end is finished like one whose runner was lost, now that
-/// there is the room that was reserved.
-fn write(finished: &mut Finished) -> Result<(), String> {
-    let Some(Unlogged { exited, events }) = finished.give_up_log() else {
-        return evidence::write(finished.bundle()).map(drop).map_err(|e| e.to_string());
-    };
-    let known = Known { exited, events, reason: "the log could not be written", exit_code: exit::OWN_FAULT };
-    resume::finish(finished.bundle(), &known).map(drop).map_err(|e| e.to_string())
+/// Writes the evidence. A log that could not be written to its end is finished, and sealed, like one whose runner was
+/// lost, now that there is the room that was reserved.
+fn write(finished: &mut Finished, key: Option<&SigningKey>) -> Result<Option<Bundle>, String> {
+    if let Some(Unlogged { exited, events }) = finished.give_up_log() {
+        let known =
+            Known { exited, events, reason: "the log could not be written", exit_code: exit::OWN_FAULT };
+        return resume::finish(finished.bundle(), &known, key).map(|_| None).map_err(|e| e.to_string());
+    }
+    let written = evidence::write(finished.bundle()).map_err(|e| e.to_string())?;
+    finished.remove_wire().map_err(|e| e.to_string())?;
+    Ok(Some(written))
+}
+
+fn seal(bundle: &Bundle, key: Option<&SigningKey>) -> Result<(), String> {
+    seal::seal(bundle, key).map_err(|e| e.to_string())
 }
 
 /// The job around this process, if there is one and its runner lives.

@@ -80,6 +80,7 @@ pub(super) fn derive<R: BufRead>(
         baseline,
         evidence,
         ending,
+        lines: reader.lines(),
         head: reader.head(),
         follows: gathered.end_follows(),
         faults,

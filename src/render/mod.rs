@@ -5,8 +5,10 @@ mod host;
 mod phases;
 mod status;
 mod text;
+mod verified;
 
 pub use status::{live, past};
+pub use verified::verified;
 
 use crate::event::{Cancellability, OpenPhase};
 use crate::evidence::{Build, Bundle, ErrorLine, Evidence, Request};

@@ -18,6 +18,8 @@ use crate::event::{CommandExited, Event, EvidenceLost, LogError};
 use crate::evidence::{self, Evidence, EvidenceError};
 use crate::exit;
 use crate::fsio::{self, FsError};
+use crate::seal::{self, SealError};
+use crate::sign::SigningKey;
 use ending::Ending;
 use gather::Remains;
 use log::Log;
@@ -77,13 +79,16 @@ pub enum ResumeError {
     /// The evidence cannot be derived or written.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
+    /// The bundle cannot be sealed.
+    #[error(transparent)]
+    Seal(#[from] SealError),
 }
 
 /// Finishes the bundle in a folder that nobody else takes care of any more, from nothing but what is on disk.
 ///
 /// # Errors
 /// As [`finish`], and when processes of the job still live, which could go on to tell of a build.
-pub fn finish_abandoned(bundle: &Path) -> Result<Evidence, ResumeError> {
+pub fn finish_abandoned(bundle: &Path, key: Option<&SigningKey>) -> Result<Evidence, ResumeError> {
     if let Ok(read) = evidence::load(bundle)
         && !read.evidence.finished
     {
@@ -100,16 +105,24 @@ pub fn finish_abandoned(bundle: &Path) -> Result<Evidence, ResumeError> {
     }
     let nothing =
         Known { exited: None, events: Vec::new(), reason: "the runner was lost", exit_code: exit::OWN_FAULT };
-    finish(bundle, &nothing)
+    finish(bundle, &nothing, key)
 }
 
-/// Finishes the bundle in a folder. One that is finished already gets its derived files again where they are missing or
-/// differ, and is otherwise left alone.
+/// Finishes the bundle in a folder and seals it, with a signature where there is a key. One that has its end but no seal
+/// gets its derived files again where they are missing or differ. In a sealed one nothing changes, but that its seal is
+/// signed where it has no signature yet.
 ///
 /// # Errors
 /// When somebody else writes the bundle, when nothing in it tells what was run, and when it cannot be written.
-pub fn finish(bundle: &Path, known: &Known) -> Result<Evidence, ResumeError> {
+pub fn finish(bundle: &Path, known: &Known, key: Option<&SigningKey>) -> Result<Evidence, ResumeError> {
+    if seal::is_sealed(bundle) {
+        return sealed(bundle, key);
+    }
     let mut log = Log::open(bundle)?;
+    // Whoever held the log until now may have sealed it.
+    if seal::is_sealed(bundle) {
+        return sealed(bundle, key);
+    }
     fsio::release(bundle)?;
     let job = log.header().job.clone();
     let mut remains = Remains::gather(bundle, log.header());
@@ -127,10 +140,19 @@ pub fn finish(bundle: &Path, known: &Known) -> Result<Evidence, ResumeError> {
         remains.losses.extend(damaged.map(|reason| EvidenceLost { records: 0, reason }));
         Ending::new(writer, seen, replay.rest()).write(known, remains)?;
     }
-    let evidence = evidence::write(bundle)?;
+    let written = evidence::write(bundle)?;
     gather::sweep(bundle)?;
-    if evidence.lost.is_empty() {
+    if written.evidence.lost.is_empty() {
         gather::remove(bundle, &job)?;
     }
-    Ok(evidence)
+    seal::seal(&written, key)?;
+    Ok(written.evidence)
+}
+
+fn sealed(bundle: &Path, key: Option<&SigningKey>) -> Result<Evidence, ResumeError> {
+    let found = evidence::load(bundle)?;
+    if key.is_some() {
+        seal::seal(&found, key)?;
+    }
+    Ok(found.evidence)
 }

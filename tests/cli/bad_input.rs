@@ -102,6 +102,7 @@ fn names_in_a_bundle_suit_every_artifact_store() {
             "events.jsonl",
             "evidence.json",
             "junit.xml",
+            "manifest.json",
             "phases.json",
             "stderr.log",
             "stdout.log",

@@ -7,6 +7,7 @@ mod exit_codes;
 mod ladder;
 mod nested;
 mod rig;
+mod seal;
 mod sources;
 mod streams;
 mod terminal;

@@ -380,7 +380,7 @@ impl Remains {
         exited: Option<(Mono, CommandExited)>,
         events: Vec<Event>,
     ) -> Result<Evidence, ResumeError> {
-        finish(self.path(), &Known { exited, events, reason: LOST, exit_code: 125 })
+        finish(self.path(), &Known { exited, events, reason: LOST, exit_code: 125 }, None)
     }
 
     /// Every event of the log, which must have no fault.
