@@ -31,12 +31,14 @@ pub enum Via {
     StdinClosed,
     /// The time given by `--deadline` was over.
     Deadline,
+    /// A phase was open for longer than `--max-phase` allows.
+    PhaseLimit,
     /// The runner died, and the keeper took its place.
     RunnerLost,
 }
 
 impl Via {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Interrupt,
         Self::Terminate,
         Self::HangUp,
@@ -44,6 +46,7 @@ impl Via {
         Self::CancelFile,
         Self::StdinClosed,
         Self::Deadline,
+        Self::PhaseLimit,
         Self::RunnerLost,
     ];
 
@@ -58,8 +61,21 @@ impl Via {
             Self::CancelFile => "cancel file",
             Self::StdinClosed => "stdin closed",
             Self::Deadline => "deadline",
+            Self::PhaseLimit => "phase limit",
             Self::RunnerLost => "runner lost",
         }
+    }
+
+    /// Whether a time limit of the user's own asked.
+    #[must_use]
+    pub fn is_limit(self) -> bool {
+        matches!(self, Self::Deadline | Self::PhaseLimit)
+    }
+
+    /// Whether it came as a signal.
+    #[must_use]
+    pub fn is_signal(self) -> bool {
+        matches!(self, Self::Interrupt | Self::Terminate | Self::HangUp)
     }
 
     /// The way whose word begins like this; the control page keeps eight bytes of it, and no two begin with the same.
@@ -91,7 +107,8 @@ pub enum Answer {
     Accepted,
     /// A stop was under way already; the request is put on record and changes nothing.
     Recorded,
-    /// A second interrupt at a terminal: recorded, and the command is killed now.
+    /// Somebody insists, a person with a second interrupt or a host with its last signal: recorded, and the command is
+    /// killed now.
     Kill,
     /// The job's record is sealed; nothing is changed and nothing recorded.
     Over,
@@ -112,6 +129,17 @@ pub struct Request {
     pub word_lost: Option<String>,
 }
 
+/// What a signal after the first request means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Insists {
+    /// Nothing: it is recorded.
+    Never,
+    /// A second SIGINT means "kill now": a person pressed Ctrl-C once more.
+    ByInterrupt,
+    /// SIGTERM after SIGINT means "kill now": the host has a few seconds left, and SIGKILL is next.
+    ByTerminate,
+}
+
 /// Writes the cancel word for an accepted request, so that builders see it at once. The error is for a person.
 pub type WriteWord = Box<dyn Fn(&Request) -> Result<(), String> + Send + Sync>;
 
@@ -121,7 +149,7 @@ pub type Tell = Box<dyn Fn(Request) + Send + Sync>;
 /// The cancellation state of one job. All sources share it.
 pub struct Cancellation {
     state: Mutex<State>,
-    second_interrupt_kills: bool,
+    insists: Insists,
     write_word: WriteWord,
     tell: Tell,
 }
@@ -134,10 +162,10 @@ struct State {
 }
 
 impl Cancellation {
-    /// A state that nobody has asked anything of. `second_interrupt_kills` holds at a terminal.
+    /// A state that nobody has asked anything of.
     #[must_use]
-    pub fn new(second_interrupt_kills: bool, write_word: WriteWord, tell: Tell) -> Self {
-        Self { state: Mutex::default(), second_interrupt_kills, write_word, tell }
+    pub fn new(insists: Insists, write_word: WriteWord, tell: Tell) -> Self {
+        Self { state: Mutex::default(), insists, write_word, tell }
     }
 
     /// Stamps and decides a request, writes the cancel word if it is the first, and tells the main loop.
@@ -171,23 +199,25 @@ impl Cancellation {
             return Answer::Over;
         }
         state.requests += 1;
-        let again = ask.via == Via::Interrupt && self.is_second_interrupt(state, at);
-        match (state.requests, again) {
+        match (state.requests, self.is_insisting(state, ask.via, at)) {
             (1, _) => Answer::Accepted,
             (_, true) => Answer::Kill,
             (_, false) => Answer::Recorded,
         }
     }
 
-    /// Whether this interrupt is one more than the first, as a person would count.
-    fn is_second_interrupt(&self, state: &mut State, at: Mono) -> bool {
-        match state.interrupt {
-            None => {
-                state.interrupt = Some(at);
-                false
-            }
-            Some(first) => self.second_interrupt_kills && at.since(first) >= SAME_INTERRUPT,
-        }
+    /// Whether this signal comes after a first interrupt and means that there is no more time.
+    fn is_insisting(&self, state: &mut State, via: Via, at: Mono) -> bool {
+        let insists = match via {
+            Via::Interrupt => self.insists == Insists::ByInterrupt,
+            Via::Terminate => self.insists == Insists::ByTerminate,
+            _ => return false,
+        };
+        let Some(first) = state.interrupt else {
+            state.interrupt = (via == Via::Interrupt).then_some(at);
+            return false;
+        };
+        insists && at.since(first) >= SAME_INTERRUPT
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -209,7 +239,7 @@ mod tests {
     type Shared<T> = Arc<Mutex<Vec<T>>>;
 
     /// A state together with the words written and the requests told.
-    fn state(kills: bool) -> (Arc<Cancellation>, Shared<u32>, Shared<Request>) {
+    fn state(insists: Insists) -> (Arc<Cancellation>, Shared<u32>, Shared<Request>) {
         let (words, told) = (Shared::<u32>::default(), Shared::<Request>::default());
         let (w, t) = (Arc::clone(&words), Arc::clone(&told));
         let write_word = Box::new(move |r: &Request| {
@@ -217,7 +247,7 @@ mod tests {
             Ok(())
         });
         let tell = Box::new(move |r| t.lock().unwrap().push(r));
-        (Arc::new(Cancellation::new(kills, write_word, tell)), words, told)
+        (Arc::new(Cancellation::new(insists, write_word, tell)), words, told)
     }
 
     #[test]
@@ -232,7 +262,7 @@ mod tests {
 
     #[test]
     fn the_first_fixes_and_later_ones_are_recorded() {
-        let (state, words, told) = state(true);
+        let (state, words, told) = state(Insists::ByInterrupt);
         assert_eq!(state.request(ask(Via::Terminate)).answer, Answer::Accepted);
         assert_eq!(state.request(ask(Via::Terminate)).answer, Answer::Recorded);
         assert_eq!(state.request(ask(Via::CancelFile)).answer, Answer::Recorded);
@@ -245,18 +275,18 @@ mod tests {
         let pressed = |state: &Cancellation, ms: u64| {
             state.request_by(|| Mono(ms * 1_000_000), ask(Via::Interrupt)).answer
         };
-        let (terminal, ..) = state(true);
+        let (terminal, ..) = state(Insists::ByInterrupt);
         assert_eq!(pressed(&terminal, 1_000), Answer::Accepted);
         assert_eq!(pressed(&terminal, 1_099), Answer::Recorded);
         assert_eq!(pressed(&terminal, 1_100), Answer::Kill);
-        let (ci, ..) = state(false);
+        let (ci, ..) = state(Insists::Never);
         assert_eq!(pressed(&ci, 1_000), Answer::Accepted);
         assert_eq!(pressed(&ci, 9_000), Answer::Recorded);
     }
 
     #[test]
     fn an_interrupt_after_another_kind_of_request_is_a_persons_first() {
-        let (terminal, ..) = state(true);
+        let (terminal, ..) = state(Insists::ByInterrupt);
         let at = |ms: u64, via| terminal.request_by(|| Mono(ms * 1_000_000), ask(via)).answer;
         assert_eq!(at(1_000, Via::Deadline), Answer::Accepted);
         assert_eq!(at(5_000, Via::Interrupt), Answer::Recorded);
@@ -264,8 +294,22 @@ mod tests {
     }
 
     #[test]
+    fn the_last_signal_of_a_host_kills_and_one_that_is_sent_again_does_not() {
+        let (host, ..) = state(Insists::ByTerminate);
+        let at = |ms: u64, via| host.request_by(|| Mono(ms * 1_000_000), ask(via)).answer;
+        assert_eq!(at(1_000, Via::Interrupt), Answer::Accepted);
+        assert_eq!(at(1_050, Via::Terminate), Answer::Recorded, "both came at once");
+        assert_eq!(at(3_000, Via::Interrupt), Answer::Recorded);
+        assert_eq!(at(8_500, Via::Terminate), Answer::Kill);
+        let (host, ..) = state(Insists::ByTerminate);
+        let at = |ms: u64, via| host.request_by(|| Mono(ms * 1_000_000), ask(via)).answer;
+        assert_eq!(at(1_000, Via::Terminate), Answer::Accepted);
+        assert_eq!(at(5_000, Via::Terminate), Answer::Recorded, "no interrupt came before");
+    }
+
+    #[test]
     fn after_the_seal_nothing_is_accepted() {
-        let (state, words, told) = state(true);
+        let (state, words, told) = state(Insists::ByInterrupt);
         state.seal();
         let late = state.request(ask(Via::Interrupt));
         assert_eq!((late.number, late.answer), (0, Answer::Over));
@@ -289,7 +333,7 @@ mod tests {
         #[test]
         fn concurrent_requests_have_one_winner(
             threads in prop::collection::vec(prop::collection::vec(via(), 1..6), 1..6),
-            kills: bool,
+            kills in prop_oneof![Just(Insists::Never), Just(Insists::ByInterrupt), Just(Insists::ByTerminate)],
         ) {
             let (state, words, told) = state(kills);
             let start = Arc::new(std::sync::Barrier::new(threads.len()));

@@ -65,3 +65,22 @@ fn every_link_leads_to_a_file() {
         }
     }
 }
+
+/// Set to 1, this variable makes the test write the table instead of comparing it.
+const UPDATE_HOSTS: &str = "STUCKPROOF_UPDATE_HOSTS";
+
+#[test]
+fn the_table_of_hosts_is_the_one_in_the_code() {
+    const TABLE: &str = "<!-- the table of the code -->\n";
+    let path = repository().join("docs/hosts.md");
+    let text = read(&path);
+    let parts: Vec<&str> = text.split(TABLE).collect();
+    let [before, recorded, after] = parts[..] else { panic!("docs/hosts.md marks no table") };
+    let table = stuckproof::supervise::host_table();
+    if std::env::var_os(UPDATE_HOSTS).is_some_and(|value| value == "1") {
+        let text = [before, &table, after].join(TABLE);
+        std::fs::write(path, text).expect("the document can be written");
+    } else {
+        assert_eq!(recorded, table, "run this test with {UPDATE_HOSTS}=1 and commit docs/hosts.md");
+    }
+}

@@ -226,15 +226,19 @@ mod tests {
             host: String::new(),
             runner_pid: 1,
             ci_host: None,
+            host_profile: Box::default(),
             anchor_mono_ns: 0,
             anchor_wall_ns: 0,
             grace_ms: None,
             kill_after_ms: 0,
             deadline_ms: None,
+            deadline_from: None,
+            phase_limit_ms: None,
             environment_changes: Vec::new(),
             bundle: String::new(),
             wire: String::new(),
             streams: String::new(),
+            warnings: Vec::new(),
         }
     }
 

@@ -4,9 +4,10 @@ use super::{duration, fail, refuse, say, signing_key, size};
 use crate::evidence::Bundle;
 use crate::resume::{self, Known};
 use crate::sign::SigningKey;
-use crate::supervise::{self, Finished, Grace, Job, Plan, Unlogged};
+use crate::supervise::{self, Deadline, Finished, Grace, Job, Plan, Unlogged};
 use crate::{baseline, evidence, exit, fsio, seal};
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,15 +18,26 @@ pub(super) struct Options {
     /// The folder for the evidence, new or empty [default: stuckproof-evidence/<job>]
     #[arg(long, value_name = "DIR")]
     bundle: Option<PathBuf>,
-    /// Ask the build to stop after this time
+    /// The host around the job, whose signals and time limits are assumed [default: the one that the environment tells of]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(supervise::host_names()))]
+    host: Option<String>,
+    /// How long the host waits between its first signal and its end of the job, where it is not the usual time
+    /// (a pod's or a unit's own grace period)
+    #[arg(long, value_name = "DURATION", env = "STUCKPROOF_HOST_ALLOWS", value_parser = duration::parse)]
+    host_allows: Option<Duration>,
+    /// Ask the build to stop after this time, or `none` for never [default: none; on GitLab in time before the job's own
+    /// timeout, at which nothing would be saved]
+    #[arg(long, value_name = "DURATION|none", value_parser = deadline)]
+    deadline: Option<Deadline>,
+    /// Ask the build to stop when any phase, the outermost included, is open for longer than this
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
-    deadline: Option<Duration>,
+    max_phase: Option<Duration>,
     /// How long the builder may take to answer a stop before the command gets SIGTERM, or `none` for as long as it
-    /// takes [default: none at a terminal, what the CI host allows, else 60s]
+    /// takes [default: none at a terminal, else 60s; after a signal of the host what the host allows]
     #[arg(long, value_name = "DURATION|none", value_parser = grace)]
     grace: Option<Grace>,
-    /// How long the command may take to end after SIGTERM before it gets SIGKILL [default: what the CI host allows,
-    /// else 10s]
+    /// How long the command may take to end after SIGTERM before it gets SIGKILL [default: 10s; after a signal
+    /// of the host what the host allows]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     kill_after: Option<Duration>,
     /// Ask the build to stop when this file exists
@@ -52,6 +64,10 @@ pub(super) struct Options {
     command: Vec<OsString>,
 }
 
+fn deadline(text: &str) -> Result<Deadline, String> {
+    if text == "none" { Ok(Deadline::Never) } else { duration::parse(text).map(Deadline::After) }
+}
+
 fn grace(text: &str) -> Result<Grace, String> {
     if text == "none" { Ok(Grace::Unlimited) } else { duration::parse(text).map(Grace::Limit) }
 }
@@ -61,7 +77,10 @@ impl From<Options> for Plan {
         Self {
             argv: options.command,
             bundle: options.bundle,
-            deadline: options.deadline,
+            host: options.host,
+            host_allows: options.host_allows,
+            deadline: options.deadline.unwrap_or(Deadline::Host),
+            max_phase: options.max_phase,
             grace: options.grace.unwrap_or(Grace::Host),
             kill_after: options.kill_after,
             cancel_file: options.cancel_file,
@@ -97,7 +116,8 @@ pub(super) fn main(options: Options) -> ExitCode {
         Ok(baseline) => baseline,
         Err(e) => return fail(&format!("cannot start a thread: {e}; the machine is short of processes")),
     };
-    let mut finished = job.run();
+    // What cannot be written then is written at the end, or is an error there.
+    let mut finished = job.run(Box::new(|bundle: &Path| drop(evidence::write(bundle))));
     // From here on even a full disk has room.
     let released = fsio::release(finished.bundle()).map_err(|e| e.to_string());
     let recorded = baseline.finish().map_err(|e| e.to_string());

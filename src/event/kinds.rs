@@ -98,16 +98,25 @@ pub struct JobStarted {
     pub runner_pid: u32,
     /// The recognised CI host, or null.
     pub ci_host: Option<String>,
+    /// What the job assumes of the host around it.
+    pub host_profile: Box<HostProfile>,
     /// `CLOCK_MONOTONIC` at the anchor, nanoseconds.
     pub anchor_mono_ns: u64,
     /// The wall clock at the anchor, nanoseconds since the Unix epoch, UTC.
     pub anchor_wall_ns: u64,
-    /// Cooperative grace before the first signal, milliseconds; null is without limit.
+    /// Cooperative grace before the first signal, milliseconds; null is without limit. After a signal of the host the
+    /// times of `hostProfile` hold where they are shorter.
     pub grace_ms: Option<u64>,
     /// From the first signal to SIGKILL, milliseconds.
     pub kill_after_ms: u64,
     /// The deadline, milliseconds from the start of the command, or null.
     pub deadline_ms: Option<u64>,
+    /// Where the deadline comes from: `--deadline`, `CI_JOB_TIMEOUT`; null without one.
+    pub deadline_from: Option<String>,
+    /// How long any phase may be open, milliseconds, or null.
+    pub phase_limit_ms: Option<u64>,
+    /// What was wrong with the way in which the job was started, and how to mend it.
+    pub warnings: Vec<String>,
     /// What the attach library's place and the environment of the child were changed to, in words (`LD_PRELOAD`,
     /// `ASAN_OPTIONS`).
     pub environment_changes: Vec<String>,
@@ -117,6 +126,29 @@ pub struct JobStarted {
     pub wire: String,
     /// How the command's streams are kept: `separate`, `merged` or `terminal`.
     pub streams: String,
+}
+
+/// What a job assumes of the host around it. Times count from the host's first signal.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct HostProfile {
+    /// Its name in the table of hosts.
+    pub name: String,
+    /// What it was chosen by: a variable, `--host`, `a terminal`, `nothing else fitted`.
+    pub chosen_by: String,
+    /// What the host does to end a job, in words.
+    pub ladder: String,
+    /// How long it waits before nothing of the job runs or is saved any more, milliseconds; null where it waits for
+    /// ever.
+    pub allows_ms: Option<u64>,
+    /// When the evidence so far is written, milliseconds.
+    pub provisional_ms: u64,
+    /// When the command gets SIGTERM, milliseconds; null is never.
+    pub grace_ms: Option<u64>,
+    /// From SIGTERM to SIGKILL, milliseconds.
+    pub kill_after_ms: u64,
+    /// When the evidence must be complete, milliseconds, or null.
+    pub complete_ms: Option<u64>,
 }
 
 /// Fields of `commandStarted`.
@@ -416,7 +448,8 @@ pub struct CancelRequested {
     pub request: u32,
     /// Who asked.
     pub source: CancelSource,
-    /// The exact way: `SIGINT`, `SIGTERM`, `SIGHUP`, `control socket`, `cancel file`, `stdin closed`, `deadline`.
+    /// The exact way: `SIGINT`, `SIGTERM`, `SIGHUP`, `control socket`, `cancel file`, `stdin closed`, `deadline`,
+    /// `phase limit`.
     pub via: String,
     /// What the asker gave as a reason, or null.
     pub reason: Option<String>,

@@ -433,8 +433,10 @@ mod tests {
     fn header() -> JobStarted {
         let header = serde_json::json!({
             "format": 1, "job": "j", "stuckproof": "0", "argv": [], "cwd": "/", "host": "h", "runnerPid": 1,
-            "ciHost": null, "anchorMonoNs": 1, "anchorWallNs": 1, "graceMs": null, "killAfterMs": 1,
-            "deadlineMs": null, "environmentChanges": [], "bundle": "", "wire": "", "streams": "merged"
+            "ciHost": null, "hostProfile": {"name": "none", "chosenBy": "nothing else fitted", "ladder": "", "allowsMs": null, "provisionalMs": 5000,
+                "graceMs": null, "killAfterMs": 1, "completeMs": null},
+            "anchorMonoNs": 1, "anchorWallNs": 1, "graceMs": null, "killAfterMs": 1,
+            "deadlineMs": null, "deadlineFrom": null, "phaseLimitMs": null, "warnings": [], "environmentChanges": [], "bundle": "", "wire": "", "streams": "merged"
         });
         serde_json::from_value(header).expect("every field is there")
     }

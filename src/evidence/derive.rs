@@ -271,9 +271,10 @@ impl Gathered {
         let Some(end) = &self.ended else { return true };
         let verdict = self.judge.verdict();
         let accepted = self.requests.iter().find(|(_, request)| request.accepted);
-        let deadline = accepted.is_some_and(|(_, request)| request.via == Via::Deadline.name());
+        let via = accepted.and_then(|(_, request)| Via::beginning_with(&request.via));
+        let limit = via.is_some_and(Via::is_limit);
         let exited = self.exited.as_ref().map(|(_, exited)| exited);
-        let code = verdict.exit_code(exited, exit::OWN_FAULT, deadline, !self.lost.is_empty());
+        let code = verdict.exit_code(exited, exit::OWN_FAULT, limit, !self.lost.is_empty());
         let Verdict { state, cause, observed, .. } = verdict;
         *end == JobEnded { state, cause, observed, exit_code: code }
     }
@@ -388,6 +389,7 @@ impl Gathered {
         if evidence.finished {
             notes.extend(self.unobserved(evidence));
         }
+        notes.extend(self.header.warnings.iter().map(|warning| format!("At the start: {warning}.")));
         notes.extend(self.refusals.iter().map(|refused| {
             format!(
                 "A builder in process {} was left alone and ran unobserved: {}",

@@ -131,9 +131,10 @@ impl Ending {
 
     fn end(&self, unknown: u8) -> JobEnded {
         let verdict = self.seen.verdict();
-        let deadline = self.seen.accepted.as_ref().is_some_and(|(_, r)| r.via == Via::Deadline.name());
+        let via = self.seen.accepted.as_ref().and_then(|(_, request)| Via::beginning_with(&request.via));
+        let limit = via.is_some_and(Via::is_limit);
         let own_fault = !self.seen.losses.is_empty();
-        let exit_code = verdict.exit_code(self.seen.exited.as_ref(), unknown, deadline, own_fault);
+        let exit_code = verdict.exit_code(self.seen.exited.as_ref(), unknown, limit, own_fault);
         let Verdict { state, cause, observed, .. } = verdict;
         JobEnded { state, cause, observed, exit_code }
     }

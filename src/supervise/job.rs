@@ -4,11 +4,13 @@ use super::Plan;
 use super::bundle::Bundle;
 use super::control::Registration;
 use super::finished::Finished;
-use super::host::Host;
+use super::host::{Host, Patience};
+use super::interim::{Interim, WriteInterim};
 use super::keeper::{Keeper, OnDuty, Told};
 use super::ladder::Ladder;
 use super::oom::OomWatch;
 use super::pause::Pauses;
+use super::phase_limit::PhaseLimit;
 use super::recorder::Recorder;
 use super::running::Running;
 use super::signals::JobControl;
@@ -22,6 +24,7 @@ use crate::wire::Control;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
+use std::time::Duration;
 
 /// News for the main loop.
 pub(super) enum Note {
@@ -53,6 +56,10 @@ pub struct Job {
 pub(super) struct Core {
     pub(super) plan: Plan,
     pub(super) host: Host,
+    /// The ladder from the host's first signal on, where the host does not wait for ever.
+    pub(super) hurried: Option<Patience>,
+    pub(super) deadline: Option<Duration>,
+    pub(super) phase_limit: PhaseLimit,
     pub(super) bundle: Bundle,
     pub(super) control: Arc<Control>,
     pub(super) recorder: Recorder,
@@ -80,11 +87,12 @@ impl Job {
         self.core.bundle.path()
     }
 
-    /// Runs the command to its end and puts everything on record.
+    /// Runs the command to its end and puts everything on record. `write_interim` is called once if a stop takes its time.
     #[must_use]
-    pub fn run(self) -> Finished {
+    pub fn run(self, write_interim: WriteInterim) -> Finished {
         let Self { core, stage, environment, registration, keeper, .. } = self;
-        let (mut running, backstage) = Running::start(core, stage, environment, keeper);
+        let interim = Interim::new(write_interim);
+        let (mut running, backstage) = Running::start(core, stage, environment, keeper, interim);
         running.watch(&backstage);
         running.finish(backstage, registration)
     }

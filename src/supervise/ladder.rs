@@ -53,6 +53,8 @@ pub struct Climb {
 pub struct Ladder {
     patience: Patience,
     requested: Option<Mono>,
+    /// The host's own clock, since its first signal, and what it leaves time for.
+    hurried: Option<(Mono, Patience)>,
     terminated: Option<Mono>,
     killed: Option<Mono>,
     /// When the command ended and left processes behind.
@@ -63,7 +65,7 @@ impl Ladder {
     /// A ladder that nobody stands on.
     #[must_use]
     pub fn new(patience: Patience) -> Self {
-        Self { patience, requested: None, terminated: None, killed: None, left_behind: None }
+        Self { patience, requested: None, hurried: None, terminated: None, killed: None, left_behind: None }
     }
 
     /// The times of the ladder.
@@ -76,6 +78,11 @@ impl Ladder {
     pub fn request(&mut self, at: Mono) -> Climb {
         self.requested = Some(at);
         Climb { rung: Rung::Cooperative, why: "requested" }
+    }
+
+    /// The host has signalled at `at` and waits for no longer than this. Its first signal counts.
+    pub fn hurry(&mut self, at: Mono, patience: Patience) {
+        self.hurried.get_or_insert((at, patience));
     }
 
     /// Somebody wants the command dead now. Nothing, when it has been killed already.
@@ -93,7 +100,7 @@ impl Ladder {
         self.killed.is_some()
     }
 
-    /// The job was paused for so long: what was promised is kept, but later.
+    /// The job was paused for so long: what was promised is kept, but later. A host's clock does not stand still.
     pub fn shift(&mut self, pause: Duration) {
         for stamp in [&mut self.requested, &mut self.terminated, &mut self.killed, &mut self.left_behind] {
             *stamp = stamp.map(|at| after(at, pause));
@@ -133,7 +140,7 @@ impl Ladder {
             return None;
         }
         if let Some(terminated) = self.terminated {
-            return Some((after(terminated, self.kill_after()), self.kill_climb()));
+            return Some((self.kill_at(terminated), self.kill_climb()));
         }
         if let Some(left) = self.left_behind {
             let climb = Climb { rung: Rung::Terminate, why: "leftover processes" };
@@ -143,16 +150,19 @@ impl Ladder {
         if !cooperative {
             return Some((requested, Climb { rung: Rung::Terminate, why: "no builder observed" }));
         }
-        let grace = self.patience.grace?;
-        Some((after(requested, grace), Climb { rung: Rung::Terminate, why: "grace over" }))
+        let own = self.patience.grace.map(|grace| after(requested, grace));
+        let host = self.hurried.and_then(|(at, host)| Some(after(at, host.grace?)));
+        let at = own.into_iter().chain(host).min()?;
+        Some((at, Climb { rung: Rung::Terminate, why: "grace over" }))
     }
 
-    fn kill_after(&self) -> Duration {
-        if self.requested.is_some() {
-            self.patience.kill_after
-        } else {
-            self.patience.kill_after.min(LEFTOVER_GRACE)
+    fn kill_at(&self, terminated: Mono) -> Mono {
+        let promised = self.patience.kill_after;
+        if self.requested.is_none() {
+            return after(terminated, promised.min(LEFTOVER_GRACE));
         }
+        let host = self.hurried.and_then(|(at, host)| Some(after(after(at, host.grace?), host.kill_after)));
+        host.map_or(after(terminated, promised), |host| host.min(after(terminated, promised)))
     }
 
     fn kill_climb(&self) -> Climb {
@@ -232,6 +242,32 @@ mod tests {
         l.shift(Duration::from_secs(5));
         assert_eq!(l.due(Mono(174 * S), true), None);
         assert_eq!(l.due(Mono(175 * S), true).map(|c| c.rung), Some(Rung::Kill));
+    }
+
+    #[test]
+    fn a_host_that_signals_shortens_what_is_left() {
+        let host = Patience { grace: Some(Duration::from_secs(5)), kill_after: Duration::from_secs(2) };
+        let mut l = ladder(Some(60));
+        l.request(Mono(0));
+        l.hurry(Mono(30 * S), host);
+        l.hurry(Mono(34 * S), host);
+        assert_eq!(l.due(Mono(34 * S), true), None);
+        assert_eq!(l.due(Mono(35 * S), true).map(|c| c.why), Some("grace over"));
+        assert_eq!(l.due(Mono(36 * S), true), None);
+        assert_eq!(l.due(Mono(37 * S), true).map(|c| c.rung), Some(Rung::Kill));
+        let mut l = ladder(Some(1));
+        l.request(Mono(0));
+        assert_eq!(l.due(Mono(S), true).map(|c| c.rung), Some(Rung::Terminate));
+        l.hurry(Mono(2 * S), host);
+        assert_eq!(l.due(Mono(9 * S), true).map(|c| c.rung), Some(Rung::Kill), "the host's end comes first");
+        let mut l = ladder(Some(1));
+        l.request(Mono(0));
+        l.hurry(Mono(0), host);
+        assert_eq!(
+            l.due(Mono(S), true).map(|c| c.rung),
+            Some(Rung::Terminate),
+            "a shorter grace of the user's holds"
+        );
     }
 
     #[test]

@@ -11,14 +11,19 @@ mod core_dump;
 mod family;
 mod finished;
 mod group;
+mod header;
 mod host;
+mod interim;
 mod job;
 mod keep;
 mod keeper;
 mod kin;
 mod ladder;
+mod limits;
+mod misuse;
 mod oom;
 mod pause;
+mod phase_limit;
 mod prepare;
 mod recorder;
 mod running;
@@ -34,7 +39,8 @@ mod waiter;
 
 pub use bundle::{BundleError, runner_lives};
 pub use finished::Finished;
-pub use host::{Host, Patience};
+pub use host::{Host, Patience, host_names, markdown as host_table};
+pub use interim::WriteInterim;
 pub use job::Job;
 pub use keeper::{KEEPER_VERB, Orphaned, keep};
 pub use prepare::PrepareError;
@@ -54,8 +60,14 @@ pub struct Plan {
     pub argv: Vec<OsString>,
     /// The bundle's folder; one named after the job when there is none.
     pub bundle: Option<PathBuf>,
+    /// The host around the job, by its name; the one that is recognised when there is none.
+    pub host: Option<String>,
+    /// How long the host waits after its first signal, where the user knows it.
+    pub host_allows: Option<Duration>,
     /// Ask for a stop this long after the command's start.
-    pub deadline: Option<Duration>,
+    pub deadline: Deadline,
+    /// Ask for a stop when a phase is open for longer than this.
+    pub max_phase: Option<Duration>,
     /// From the request to SIGTERM.
     pub grace: Grace,
     /// From SIGTERM to SIGKILL; the host's own when there is none.
@@ -70,6 +82,17 @@ pub struct Plan {
     pub output_cap: u64,
     /// After a success too, end processes that moved to a session of their own.
     pub kill_daemons: bool,
+}
+
+/// When a job is asked to stop by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deadline {
+    /// In time before the limit of a host that saves nothing at that limit.
+    Host,
+    /// This long after the command's start.
+    After(Duration),
+    /// Never.
+    Never,
 }
 
 /// How long a builder may take to answer before the command is signalled.

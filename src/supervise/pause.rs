@@ -25,7 +25,8 @@ const SAME_MOMENT: Duration = Duration::from_millis(50);
 #[derive(Debug, Default)]
 struct State {
     since: Option<Mono>,
-    total: Duration,
+    /// The pauses that are over: their ends and lengths.
+    past: Vec<(Mono, Duration)>,
     /// When the job was last let go on.
     went_on: Option<Mono>,
 }
@@ -69,7 +70,7 @@ impl Pauses {
     pub fn end(&self, at: Mono) -> Option<Duration> {
         let mut state = self.lock();
         let paused = at.since(state.since.take()?);
-        state.total += paused;
+        state.past.push((at, paused));
         self.over.notify_all();
         Some(paused)
     }
@@ -82,14 +83,27 @@ impl Pauses {
             while state.since.is_some() {
                 state = self.over.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
-            let run = Mono::now().since(start).saturating_sub(state.total);
+            let run = state.run(start, Mono::now());
             let Some(left) = span.checked_sub(run).filter(|left| !left.is_zero()) else { return };
             state = self.over.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
+    /// How long the job has run since `start`, pauses not counted.
+    #[must_use]
+    pub fn run_since(&self, start: Mono, now: Mono) -> Duration {
+        self.lock().run(start, now)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn run(&self, start: Mono, now: Mono) -> Duration {
+        let paused = self.past.iter().filter(|(end, _)| *end > start).map(|(_, length)| *length).sum();
+        now.since(start).saturating_sub(paused)
     }
 }
 
@@ -114,6 +128,18 @@ mod tests {
         let length = pauses.end(Mono::now()).unwrap();
         assert!(sleeper.join().unwrap().since(start) >= length + Duration::from_millis(50));
         assert_eq!(pauses.end(Mono::now()), None);
+    }
+
+    #[test]
+    fn only_the_pauses_since_then_count() {
+        let pauses = Pauses::default();
+        for (begin, end) in [(10, 30), (50, 55)] {
+            pauses.begin(Mono(begin));
+            pauses.end(Mono(end));
+        }
+        assert_eq!(pauses.run_since(Mono(0), Mono(100)), Duration::from_nanos(75));
+        assert_eq!(pauses.run_since(Mono(40), Mono(100)), Duration::from_nanos(55));
+        assert_eq!(pauses.run_since(Mono(60), Mono(100)), Duration::from_nanos(40));
     }
 
     #[test]

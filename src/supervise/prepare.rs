@@ -1,27 +1,30 @@
 //! Everything that must be in place before the command starts. What fails here fails before anything was run.
 
+use super::Plan;
 use super::bundle::{Bundle, BundleError, new_job};
 use super::control::{self, Entry, Registration};
-use super::host::{Host, Patience};
+use super::header::{Ladders, header};
+use super::host::Host;
 use super::job::{Core, Job, Note};
 use super::keeper::Keeper;
 use super::ladder::Ladder;
+use super::limits::Limits;
+use super::misuse;
 use super::oom::OomWatch;
 use super::pause::Pauses;
+use super::phase_limit::PhaseLimit;
 use super::recorder::Recorder;
 use super::signals::Listener;
 use super::sources::{self, CancelFile, SourceError};
 use super::stage::Stage;
 use super::voice::Voice;
 use super::waiter;
-use super::{Grace, Plan};
 use crate::attach::{self, Change};
 use crate::cancel::{Cancellation, Request};
 use crate::clock::Anchor;
 use crate::event::{JobStarted, LogError};
 use crate::fsio::FsError;
 use crate::wire::{Control, Requested, WireError};
-use std::ffi::OsStr;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
@@ -62,12 +65,16 @@ pub enum PrepareError {
 impl Job {
     /// Makes the bundle, starts its log and opens every way to stop the job.
     pub fn prepare(plan: Plan) -> Result<Self, PrepareError> {
-        let host = Host::detect();
+        let host = Host::find(plan.host.as_deref(), plan.host_allows);
         if plan.cancel_on_stdin_close {
             sources::check_stdin()?;
         }
         let cancel_file = plan.cancel_file.as_deref().map(CancelFile::watch).transpose()?;
         let anchor = Anchor::now();
+        let limits = Limits::of(plan.deadline, host, anchor);
+        let ladders = Ladders::of(&plan, host);
+        // Before the signals are taken: what was ignored until then tells how we were started.
+        let warnings = misuse::warnings(&plan.argv, host, ladders.hurried, &limits);
         let job = new_job(chrono::DateTime::from_timestamp_nanos(anchor.wall_ns.cast_signed()));
         let bundle = Bundle::create(plan.bundle.as_deref(), &job)?;
         let control = Arc::new(Control::create(bundle.wire(), anchor)?);
@@ -88,14 +95,17 @@ impl Job {
         listener.listen().map_err(system("take signals"))?;
 
         let voice = Voice::new(note(&tell, Note::Said));
+        let announced = host.announcement(ladders.hurried).into_iter().chain(limits.announcement());
+        let warned = warnings.iter().map(|warning| format!("warning: {warning}"));
+        announced.chain(warned).for_each(|line| voice.say(&line));
         let (environment, changes) = environment(&bundle, &job, &voice);
-        let patience = patience(&plan, host);
         let header = JobStarted {
             environment_changes: changes,
             bundle: bundle.path().to_string_lossy().into_owned(),
             wire: bundle.wire_place(),
             streams: streams.to_owned(),
-            ..header(job, &plan, host, patience, anchor)
+            warnings,
+            ..header(job, &plan, host, ladders, &limits, anchor)
         };
         let log = bundle.file("events.jsonl");
         let recorder = Recorder::create(&log, &header, bundle.wire(), Arc::clone(&control))?;
@@ -106,11 +116,15 @@ impl Job {
         if plan.cancel_on_stdin_close {
             sources::stdin_close(host, Arc::clone(&cancellation));
         }
-        let ladder = Ladder::new(patience);
+        let ladder = Ladder::new(ladders.own);
+        let phase_limit = PhaseLimit::new(plan.max_phase);
         let oom = OomWatch::new();
         let core = Core {
             plan,
             host,
+            hurried: ladders.hurried,
+            deadline: limits.deadline,
+            phase_limit,
             bundle,
             control,
             recorder,
@@ -159,19 +173,7 @@ fn cancellation(host: Host, control: Arc<Control>, tell: Sender<Note>) -> Cancel
         control.request(&requested).map_err(|e| e.to_string())
     };
     let tell = move |request| drop(tell.send(Note::Request(request)));
-    Cancellation::new(host == Host::Terminal, Box::new(write_word), Box::new(tell))
-}
-
-fn patience(plan: &Plan, host: Host) -> Patience {
-    let usual = host.patience();
-    Patience {
-        grace: match plan.grace {
-            Grace::Host => usual.grace,
-            Grace::Limit(limit) => Some(limit),
-            Grace::Unlimited => None,
-        },
-        kill_after: plan.kill_after.unwrap_or(usual.kill_after),
-    }
+    Cancellation::new(host.insists(), Box::new(write_word), Box::new(tell))
 }
 
 /// The variables that bring the attach library into the command, and the same in words. Without a place for the
@@ -193,31 +195,6 @@ fn environment(bundle: &Bundle, job: &str, voice: &Voice) -> (Vec<Change>, Vec<S
 
 fn in_words(change: &Change) -> String {
     format!("{}={}: {}", change.name.to_string_lossy(), change.value.to_string_lossy(), change.why)
-}
-
-/// The header, but for what is only known from the stage and the environment.
-fn header(job: String, plan: &Plan, host: Host, patience: Patience, anchor: Anchor) -> JobStarted {
-    let ms = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
-    let text = |s: &OsStr| s.to_string_lossy().into_owned();
-    JobStarted {
-        format: 1,
-        job,
-        stuckproof: env!("CARGO_PKG_VERSION").to_owned(),
-        argv: plan.argv.iter().map(|a| text(a)).collect(),
-        cwd: std::env::current_dir().map(|d| text(d.as_os_str())).unwrap_or_default(),
-        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
-        runner_pid: std::process::id(),
-        ci_host: host.ci().map(str::to_owned),
-        anchor_mono_ns: anchor.mono.0,
-        anchor_wall_ns: anchor.wall_ns,
-        grace_ms: patience.grace.map(ms),
-        kill_after_ms: ms(patience.kill_after),
-        deadline_ms: plan.deadline.map(ms),
-        environment_changes: Vec::new(),
-        bundle: String::new(),
-        wire: String::new(),
-        streams: String::new(),
-    }
 }
 
 /// Opens the control socket. A job that cannot have one can still be stopped in every other way.

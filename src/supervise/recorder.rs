@@ -6,7 +6,7 @@ use super::status::{Board, Live};
 use crate::clock::{Anchor, Mono};
 use crate::event::{
     CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobStarted, LogError, LogWriter,
-    RecordsUnfinished,
+    OpenPhase, RecordsUnfinished,
 };
 use crate::observe::Tracker;
 use crate::verdict::{Judge, Verdict};
@@ -95,6 +95,12 @@ impl Recorder {
     #[must_use]
     pub fn live(&self, bundle: &Path, now: Mono) -> Live {
         self.board.live(&self.job, bundle, self.anchor, self.tracker.open_branch(now), now)
+    }
+
+    /// The phases that are open now, as far as the wire was read.
+    #[must_use]
+    pub fn open_branch(&self, now: Mono) -> Vec<OpenPhase> {
+        self.tracker.open_branch(now)
     }
 
     /// The verdict on what is on record.

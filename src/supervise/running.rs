@@ -5,7 +5,7 @@ use super::core_dump;
 use super::family::{Family, Members};
 use super::finished::Finished;
 use super::group::Group;
-use super::host::Host;
+use super::interim::Interim;
 use super::job::{Core, Note};
 use super::keeper::{Keeper, Orders, Report, Told};
 use super::kin::Process;
@@ -43,6 +43,8 @@ pub(super) struct Running {
     family: Option<Family>,
     /// When and how the command ended.
     exit: Option<(Mono, CommandExited)>,
+    /// The evidence so far, for the time of a stop.
+    interim: Interim,
     /// How the accepted request came.
     accepted: Option<Via>,
     /// Whether a person asked for more than a request, and has not got it yet.
@@ -60,11 +62,13 @@ impl Running {
         stage: Stage,
         environment: Vec<Change>,
         keeper: Keeper,
+        interim: Interim,
     ) -> (Self, Backstage) {
         let mut running = Self {
             core,
             family: None,
             exit: None,
+            interim,
             accepted: None,
             kill_wanted: false,
             named: BTreeSet::new(),
@@ -109,7 +113,7 @@ impl Running {
         self.family = Some(Family::new(keeper.kin(), Group::led_by(pid), orders.seat.session_of(started)));
         self.core.keeper = Some(keeper);
         self.record(at, EventKind::CommandStarted(CommandStarted { pid: started }));
-        if let Some(span) = self.core.plan.deadline {
+        if let Some(span) = self.core.deadline {
             let (pauses, cancellation) = (&self.core.pauses, &self.core.cancellation);
             sources::deadline(span, self.core.host, Arc::clone(pauses), Arc::clone(cancellation));
         }
@@ -141,7 +145,11 @@ impl Running {
                 self.pause(backstage);
             }
             self.core.recorder.poll();
+            self.mind_phases();
             self.climb();
+            if self.exit.is_none() {
+                self.interim.write_if_due(Mono::now(), self.core.bundle.path());
+            }
             if self.core.ladder.is_exhausted(Mono::now()) {
                 self.give_up();
             }
@@ -210,10 +218,25 @@ impl Running {
         }
     }
 
+    /// Asks for a stop when a phase is open for too long.
+    fn mind_phases(&mut self) {
+        if !self.core.phase_limit.is_set() || self.exit.is_some() {
+            return;
+        }
+        let now = Mono::now();
+        let open = self.core.recorder.open_branch(now);
+        if let Some(why) = self.core.phase_limit.broken_by(&open, now, &self.core.pauses) {
+            sources::phase_limit(why, self.core.host, &self.core.cancellation);
+        }
+    }
+
     fn requested(&mut self, request: Request) {
-        let Request { number, at, ask, answer, word_lost } = request;
+        let Request { number, at, mut ask, answer, word_lost } = request;
         if answer == Answer::Over {
             return;
+        }
+        if ask.via.is_signal() {
+            ask.reason = ask.reason.or_else(|| self.core.host.reason());
         }
         let accepted = answer == Answer::Accepted;
         let kill = answer == Answer::Kill;
@@ -237,6 +260,10 @@ impl Running {
             self.say_accepted(ask.via);
             let climb = self.core.ladder.request(at);
             self.record_rung(at, climb.rung, climb.why.to_owned());
+            self.interim.request(at, self.core.host.provisional());
+        }
+        if let Some(patience) = self.core.hurried.filter(|_| ask.via.is_signal()) {
+            self.core.ladder.hurry(at, patience);
         }
         self.kill_wanted |= kill;
     }
@@ -247,7 +274,7 @@ impl Running {
         } else {
             "no builder was seen that could be asked"
         };
-        let hint = if self.core.host == Host::Terminal { "; Ctrl-C once more kills the command" } else { "" };
+        let hint = if self.core.host.is_terminal() { "; Ctrl-C once more kills the command" } else { "" };
         self.core.voice.say(&format!("stopping ({}): {what}{hint}", via.name()));
     }
 
@@ -395,6 +422,7 @@ impl Running {
     /// Puts the end on record. From here on nothing more is accepted.
     pub(super) fn finish(mut self, backstage: Backstage, registration: Option<Registration>) -> Finished {
         let at = Mono::now();
+        self.interim.finish();
         let (pumps, faults) = backstage.finish();
         for fault in &faults {
             self.core.recorder.lose(at, 0, fault);
@@ -448,7 +476,7 @@ impl Running {
 
     fn exit_code(&self, verdict: &Verdict) -> u8 {
         let exited = self.exit.as_ref().map(|(_, exited)| exited);
-        let deadline = self.accepted == Some(Via::Deadline);
-        verdict.exit_code(exited, exit::OWN_FAULT, deadline, self.core.recorder.lost().is_some())
+        let limit = self.accepted.is_some_and(Via::is_limit);
+        verdict.exit_code(exited, exit::OWN_FAULT, limit, self.core.recorder.lost().is_some())
     }
 }

@@ -49,6 +49,11 @@ pub fn deadline(span: Duration, host: Host, pauses: Arc<Pauses>, cancellation: A
     });
 }
 
+/// Asks for a stop because a phase has been open for too long.
+pub fn phase_limit(why: String, host: Host, cancellation: &Cancellation) {
+    cancellation.request(Ask { reason: Some(why), ..ask(host, Via::PhaseLimit) });
+}
+
 /// The watch on the cancel file.
 #[derive(Debug)]
 pub struct CancelFile {

@@ -4,6 +4,7 @@ mod bad_input;
 mod baseline;
 mod control;
 mod exit_codes;
+mod host;
 mod ladder;
 mod nested;
 mod rig;

@@ -16,7 +16,8 @@ pub const STUCKPROOF: &str = env!("CARGO_BIN_EXE_stuckproof");
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What a CI host would set, and what a job around the tests would.
-const FOREIGN: [&str; 9] = [
+const FOREIGN: [&str; 10] = [
+    "STUCKPROOF_HOST_ALLOWS",
     "GITHUB_ACTIONS",
     "GITLAB_CI",
     "BUILDKITE",

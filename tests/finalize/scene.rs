@@ -45,9 +45,11 @@ impl Chance {
 pub fn header() -> JobStarted {
     let header = serde_json::json!({
         "format": 1, "job": "20270115t080000z-77-abcd", "stuckproof": "0.1.0", "argv": ["trtexec", "--onnx=m.onnx"],
-        "cwd": "/home/ci", "host": "runner-7", "runnerPid": 77, "ciHost": "gitlab", "anchorMonoNs": START,
+        "cwd": "/home/ci", "host": "runner-7", "runnerPid": 77, "ciHost": "gitlab", "hostProfile": {"name": "none", "chosenBy": "nothing else fitted", "ladder": "", "allowsMs": null, "provisionalMs": 5000,
+                "graceMs": null, "killAfterMs": 1, "completeMs": null},
+        "anchorMonoNs": START,
         "anchorWallNs": 1_800_000_000_000_000_000_u64, "graceMs": 60_000, "killAfterMs": 10_000,
-        "deadlineMs": null, "environmentChanges": [], "bundle": "/home/ci/bundle", "wire": "wire: in the bundle", "streams": "separate"
+        "deadlineMs": null, "deadlineFrom": null, "phaseLimitMs": null, "warnings": [], "environmentChanges": [], "bundle": "/home/ci/bundle", "wire": "wire: in the bundle", "streams": "separate"
     });
     serde_json::from_value(header).expect("every field is there")
 }
@@ -60,7 +62,7 @@ pub fn process(pid: u32, registered: u64) -> ProcessKey {
 #[derive(Debug, Clone)]
 pub enum Happening {
     Told(Record),
-    Own(Event),
+    Own(Box<Event>),
 }
 
 /// The story of a job, in the order of time.
@@ -81,7 +83,7 @@ impl Story {
     /// A millisecond later.
     pub fn own(&mut self, kind: EventKind) -> &mut Self {
         self.now += 1_000_000;
-        self.happenings.push(Happening::Own(Event { at: Mono(self.now), kind }));
+        self.happenings.push(Happening::Own(Box::new(Event { at: Mono(self.now), kind })));
         self
     }
 
@@ -164,7 +166,7 @@ impl Story {
             match happening {
                 Happening::Told(record) => tracker.ingest(record, &mut events),
                 Happening::Own(event) => {
-                    events.push(event.clone());
+                    events.push((**event).clone());
                     if let EventKind::CancelRequested(request) = &event.kind {
                         tracker.request_accepted(request.request, event.at, &mut events);
                     }
@@ -209,16 +211,17 @@ impl Story {
     }
 
     fn requested(&self) -> Option<Requested> {
-        self.happenings.iter().find_map(|happening| match happening {
-            Happening::Own(Event { at, kind: EventKind::CancelRequested(request) }) => Some(Requested {
+        self.happenings.iter().find_map(|happening| {
+            let Happening::Own(event) = happening else { return None };
+            let EventKind::CancelRequested(request) = &event.kind else { return None };
+            Some(Requested {
                 request: request.request,
-                at: *at,
+                at: event.at,
                 source: request.source,
                 via: request.via.clone(),
                 pid: request.pid,
                 uid: request.uid,
-            }),
-            _ => None,
+            })
         })
     }
 }

@@ -32,15 +32,19 @@ pub fn header() -> JobStarted {
         host: "runner-7".to_owned(),
         runner_pid: 4000,
         ci_host: None,
+        host_profile: Box::default(),
         anchor_mono_ns: START,
         anchor_wall_ns: 1_800_000_000_000_000_000,
         grace_ms: Some(60_000),
         kill_after_ms: 10_000,
         deadline_ms: None,
+        deadline_from: None,
+        phase_limit_ms: None,
         environment_changes: vec!["LD_PRELOAD: the attach library was added".to_owned()],
         bundle: "/home/ci/project/evidence/one".to_owned(),
         wire: "wire, in the bundle".to_owned(),
         streams: "separate".to_owned(),
+        warnings: Vec::new(),
     }
 }
 

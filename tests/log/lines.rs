@@ -12,9 +12,10 @@ use stuckproof::clock::{Anchor, Mono};
 use stuckproof::event::{
     ApplicationDeclined, AttachRefused, BuildDescribed, BuildFacts, BuildReturned, BuildStarted,
     CancelAcknowledged, CancelRequested, CancelSource, CancelState, CommandExited, CommandStarted, Encoder,
-    Ending, Event, EventKind, EvidenceLost, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung,
-    LeftoverFound, LibraryAttached, Line, LogError, LogFault, LogReader, LogWriter, Message, OpenPhase,
-    PhaseAborted, PhaseFinished, PhaseStarted, ProfileShape, RecordsUnfinished, State, StepCompleted, Tensor,
+    Ending, Event, EventKind, EvidenceLost, HostProfile, JobEnded, JobPaused, JobResumed, JobStarted,
+    LadderRung, LeftoverFound, LibraryAttached, Line, LogError, LogFault, LogReader, LogWriter, Message,
+    OpenPhase, PhaseAborted, PhaseFinished, PhaseStarted, ProfileShape, RecordsUnfinished, State,
+    StepCompleted, Tensor,
 };
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(stuckproof::evidence::schema);
@@ -235,9 +236,30 @@ fn last() -> impl Strategy<Value = EventKind> {
     )
 }
 
+fn profile() -> impl Strategy<Value = HostProfile> {
+    (text(), text(), text(), any::<(Option<u64>, u64, Option<u64>, u64, Option<u64>)>()).prop_map(
+        |(name, chosen_by, ladder, (allows_ms, provisional_ms, grace_ms, kill_after_ms, complete_ms))| {
+            HostProfile {
+                name,
+                chosen_by,
+                ladder,
+                allows_ms,
+                provisional_ms,
+                grace_ms,
+                kill_after_ms,
+                complete_ms,
+            }
+        },
+    )
+}
+
 fn first() -> impl Strategy<Value = JobStarted> {
-    (vec(text(), 0..5), text(), option::of(text()), any::<(Option<u64>, u64, Option<u64>)>()).prop_map(
-        |(argv, host, ci_host, (grace_ms, kill_after_ms, deadline_ms))| JobStarted {
+    (vec(text(), 0..5), text(), option::of(text()), any::<(Option<u64>, u64, Option<u64>)>(), profile())
+        .prop_map(|(argv, host, ci_host, (grace_ms, kill_after_ms, deadline_ms), host_profile)| JobStarted {
+            warnings: argv.clone(),
+            deadline_from: ci_host.clone(),
+            host_profile: Box::new(host_profile),
+            phase_limit_ms: grace_ms,
             argv,
             host,
             ci_host,
@@ -245,8 +267,7 @@ fn first() -> impl Strategy<Value = JobStarted> {
             kill_after_ms,
             deadline_ms,
             ..header()
-        },
-    )
+        })
 }
 
 /// The events of a log: a header, at most so many of anything, and an end or not.

@@ -8,6 +8,7 @@ mod criteria;
 mod xml;
 
 use crate::baseline::Baseline;
+use crate::cancel::Via;
 use crate::event::JobStarted;
 use crate::evidence::{Build, Bundle, ErrorLine, Evidence, JobState, Phases};
 use crate::mask;
@@ -159,7 +160,11 @@ impl Source<'_> {
     /// The result of a job's or a build's own case.
     fn ending(&self, state: JobState, cause: Option<&str>) -> Outcome {
         let why = cause.unwrap_or("no cause is on record");
-        let timed_out = self.evidence.requests.iter().any(|r| r.accepted && r.via == "deadline");
+        let timed_out = self
+            .evidence
+            .requests
+            .iter()
+            .any(|r| r.accepted && Via::beginning_with(&r.via).is_some_and(Via::is_limit));
         match state {
             JobState::Succeeded => Outcome::Success,
             JobState::Running | JobState::Cancelling => {
