@@ -40,6 +40,16 @@ impl FsError {
     pub fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { action, path: path.to_path_buf(), source }
     }
+
+    /// Whether there was no room.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let kind = match self {
+            Self::Io { source, .. } => source.kind(),
+            Self::NotPrivate { .. } => return false,
+        };
+        matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
 }
 
 /// The next step, for the answers that people meet.
@@ -62,6 +72,31 @@ pub fn write_all_atomic(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), Fs
     for (name, bytes) in files {
         write_temporary(&temporary(folder, name), bytes, File::sync_all)?;
     }
+    publish_all(folder, files)?;
+    sync_folder(folder)
+}
+
+/// The same for what a folder is not complete without: on a full disk it takes the room that was reserved in the folder.
+/// Not before the disk says so: room that is given back early goes to whoever fills the disk.
+pub fn write_all_at_last(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), FsError> {
+    match write_all_atomic(folder, files) {
+        Err(e) if e.is_full() && release(folder)? => write_all_atomic(folder, files),
+        written => written,
+    }
+}
+
+/// The same for what closes a folder: by the time that it has its name, the room that was reserved is given back.
+pub fn write_all_closing(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), FsError> {
+    let write = || {
+        files
+            .iter()
+            .try_for_each(|(name, bytes)| write_temporary(&temporary(folder, name), bytes, File::sync_all))
+    };
+    match write() {
+        Err(e) if e.is_full() && release(folder)? => write()?,
+        written => written?,
+    }
+    release(folder)?;
     publish_all(folder, files)?;
     sync_folder(folder)
 }
@@ -121,7 +156,7 @@ pub fn create_append_only(path: &Path) -> Result<File, FsError> {
 }
 
 /// The file whose room on the disk is for the end of a record.
-const RESERVE: &str = "reserve.bin";
+pub const RESERVE: &str = "reserve.bin";
 /// Its bytes: enough for the end of most logs and what follows from them.
 const RESERVED: u64 = 256 << 10;
 
@@ -140,12 +175,13 @@ pub fn reserve(folder: &Path) -> Result<(), FsError> {
     }
 }
 
-/// Gives the room back, if it is still taken.
-pub fn release(folder: &Path) -> Result<(), FsError> {
+/// Gives the room back, and tells whether it was still taken.
+pub fn release(folder: &Path) -> Result<bool, FsError> {
     let path = folder.join(RESERVE);
     match std::fs::remove_file(&path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(FsError::new("remove", &path, e)),
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(FsError::new("remove", &path, e)),
     }
 }
 
@@ -257,8 +293,8 @@ mod tests {
         reserve(folder.path()).unwrap();
         let blocks = std::fs::metadata(folder.path().join(RESERVE)).unwrap().blocks();
         assert!(blocks * 512 >= RESERVED, "{blocks} blocks");
-        release(folder.path()).unwrap();
-        release(folder.path()).unwrap();
+        assert!(release(folder.path()).unwrap());
+        assert!(!release(folder.path()).unwrap());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 

@@ -16,7 +16,7 @@ pub use model::*;
 
 use crate::clock::Mono;
 use crate::event::{JobStarted, plain};
-use crate::fsio::{FsError, write_all_atomic};
+use crate::fsio::{FsError, write_all_at_last, write_all_atomic};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, Read};
@@ -167,7 +167,7 @@ impl File {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.closed = true;
         match state.unwritten.take() {
-            Some(json) => write_all_atomic(&self.bundle, &[(BASELINE, &json)]),
+            Some(json) => write_all_at_last(&self.bundle, &[(BASELINE, &json)]),
             None => Ok(()),
         }
     }

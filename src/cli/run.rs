@@ -117,15 +117,16 @@ pub(super) fn main(options: Options) -> ExitCode {
         Err(e) => return fail(&format!("cannot start a thread: {e}; the machine is short of processes")),
     };
     // What cannot be written then is written at the end, or is an error there.
-    let mut finished = job.run(Box::new(|bundle: &Path| drop(evidence::write(bundle))));
-    // From here on even a full disk has room.
-    let released = fsio::release(finished.bundle()).map_err(|e| e.to_string());
+    let mut finished = job.run(Box::new(|bundle: &Path| drop(evidence::write_so_far(bundle))));
     let recorded = baseline.finish().map_err(|e| e.to_string());
     let written = write(&mut finished, key.as_ref());
     // A bundle that lacks something gets no seal that says it is whole.
-    let whole = released.and(recorded).and(written);
+    let whole = recorded.and(written);
     if let Err(e) = whole.and_then(|written| written.map_or(Ok(()), |bundle| seal(&bundle, key.as_ref()))) {
         finished.fail(e);
+    }
+    if let Err(e) = fsio::release(finished.bundle()) {
+        finished.fail(e.to_string());
     }
     ExitCode::from(finished.leave())
 }

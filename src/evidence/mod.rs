@@ -23,7 +23,7 @@ pub use summary::{
 use crate::baseline::Baseline;
 use crate::digest::Hex;
 use crate::event::{Ending, JobStarted, Line, LogFault, LogReader, plain};
-use crate::fsio::{FsError, write_all_atomic, write_all_whole};
+use crate::fsio::{FsError, write_all_at_last, write_all_atomic, write_all_whole};
 use derive::derive;
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
@@ -117,6 +117,18 @@ pub fn provisional(bundle: &Path, header: &JobStarted) -> Result<(), FsError> {
 /// A file that holds this already is left alone. A log that ends early makes evidence that is not finished; one that was
 /// changed is an error.
 pub fn write(bundle: &Path) -> Result<Bundle, EvidenceError> {
+    write_with(bundle, write_all_at_last)
+}
+
+/// The same while the job goes on: the room that is reserved for its end stays reserved.
+pub fn write_so_far(bundle: &Path) -> Result<Bundle, EvidenceError> {
+    write_with(bundle, write_all_atomic)
+}
+
+fn write_with(
+    bundle: &Path,
+    write_all: impl Fn(&Path, &[(&str, &[u8])]) -> Result<(), FsError>,
+) -> Result<Bundle, EvidenceError> {
     let mut derived = load(bundle)?;
     if let Some(fault) = derived.faults.drain(..).next() {
         return Err(EvidenceError::Log { path: bundle.to_owned(), fault });
@@ -126,7 +138,7 @@ pub fn write(bundle: &Path) -> Result<Bundle, EvidenceError> {
         !std::fs::read(bundle.join(name)).is_ok_and(|old| old == bytes.as_slice())
     };
     let files: Vec<_> = files.iter().filter(differs).map(|(name, bytes)| (*name, bytes.as_slice())).collect();
-    write_all_atomic(bundle, &files)?;
+    write_all(bundle, &files)?;
     Ok(derived)
 }
 

@@ -14,7 +14,7 @@ pub use statement::{PAYLOAD_TYPE, Predicate, Statement, Subject, SubjectDigest, 
 
 use crate::digest::Hex;
 use crate::evidence::{Bundle, document};
-use crate::fsio::{FsError, write_all_atomic};
+use crate::fsio::{FsError, RESERVE, write_all_atomic, write_all_closing};
 use crate::sign::{Envelope, SigningKey};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ pub fn seal(bundle: &Bundle, key: Option<&SigningKey>) -> Result<(), SealError> 
     let signature = key.map(|key| envelope(bundle, &manifest, &bytes, key));
     let signature = signature.as_deref().map(|signature| (SIGNATURE, signature));
     let files: Vec<_> = [(MANIFEST, &*bytes)].into_iter().chain(signature).collect();
-    Ok(write_all_atomic(path, &files)?)
+    Ok(write_all_closing(path, &files)?)
 }
 
 /// Signs a seal that is there. Whether the bundle still fits it is for `verify` to say; the signature is over what the
@@ -121,7 +121,7 @@ fn entries(path: &Path) -> Result<Vec<Entry>, SealError> {
         let Odd { name, what } = odd;
         return Err(SealError::Odd { path: path.to_owned(), name, what: what.in_words() });
     }
-    listing.files.iter().map(|name| entry(path, name)).collect()
+    listing.files.iter().filter(|name| *name != RESERVE).map(|name| entry(path, name)).collect()
 }
 
 fn entry(bundle: &Path, name: &str) -> Result<Entry, SealError> {

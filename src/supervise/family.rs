@@ -18,8 +18,8 @@ pub struct Family {
     group: Group,
     session: u32,
     gone: bool,
-    /// Whether a keeper is there that tells when nothing is left.
-    kept: bool,
+    /// Whether somebody will tell when nothing is left: the keeper, or whoever waits in its place.
+    told: bool,
 }
 
 /// Which processes are meant.
@@ -35,7 +35,7 @@ impl Family {
     /// The family of a command that leads `group`, lives in `session` and is found among `kin`.
     #[must_use]
     pub fn new(kin: Kin, group: Group, session: u32) -> Self {
-        Self { kin, group, session, gone: false, kept: true }
+        Self { kin, group, session, gone: false, told: true }
     }
 
     /// The command's group.
@@ -49,10 +49,10 @@ impl Family {
         self.group.leader_reaped();
     }
 
-    /// The keeper is lost: the orphans are found among `kin`.
-    pub fn lose_keeper(&mut self, kin: Kin) {
+    /// The keeper is lost: the orphans are found among `kin`, and whether somebody tells of their end is in `told`.
+    pub fn lose_keeper(&mut self, kin: Kin, told: bool) {
         self.kin = kin;
-        self.kept = false;
+        self.told = told;
     }
 
     /// Whoever inherits the orphans has no child any more: nothing of the family is left.
@@ -72,17 +72,18 @@ impl Family {
         self.look(members).unwrap_or_default()
     }
 
-    /// Whether none of these members is left. Where all are meant, only the keeper knows: a process that forks from
-    /// session to session is easily overlooked. Without `/proc` only the group can be asked, once its leader is reaped.
+    /// Whether none of these members is left. Where all are meant, only who inherits them knows: a process that forks
+    /// from session to session is easily overlooked. Without `/proc` only the group can be asked, once its leader is
+    /// reaped.
     #[must_use]
     pub fn has_none(&self, members: Members) -> bool {
-        if self.gone || (self.kept && members == Members::All) {
+        if self.gone || (self.told && members == Members::All) {
             return self.gone;
         }
         match self.look(members) {
             None => self.group.is_unknown(),
             // A keeper that ended a moment ago has given its children away: they must be looked for elsewhere first.
-            Some(living) => living.is_empty() && (!self.kept || self.kin.has_root()),
+            Some(living) => living.is_empty() && self.kin.has_root(),
         }
     }
 

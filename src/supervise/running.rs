@@ -303,7 +303,7 @@ impl Running {
     /// keeper nothing would end it if we died too, so it ends here.
     fn keeper_lost(&mut self, at: Mono) {
         let (Some(keeper), Some(family)) = (&self.core.keeper, &mut self.family) else { return };
-        family.lose_keeper(keeper.kin_without());
+        family.lose_keeper(keeper.kin_without(), keeper.is_only_child());
         if self.exit.is_none() {
             self.core.ladder.kill(at);
             self.signal(at, Climb { rung: Rung::Kill, why: "the keeper was lost" });

@@ -12,6 +12,13 @@ pub fn adopt_orphans() -> std::io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
+/// Whether this process has any child.
+#[must_use]
+pub fn has_children() -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(rustix::process::waitid(WaitId::All, options), Err(Errno::CHILD))
+}
+
 /// Whether a child has ended, and how. It is not reaped, so that its number stays its own.
 #[must_use]
 pub fn look_for_end(child: Pid) -> Option<CommandExited> {

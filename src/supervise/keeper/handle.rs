@@ -29,6 +29,7 @@ pub enum Told {
 pub struct Keeper {
     pid: Pid,
     started: u64,
+    only_child: bool,
     channel: Channel,
 }
 
@@ -39,6 +40,7 @@ pub struct OnDuty {
     may_reap: Sender<()>,
     pid: u32,
     started: u64,
+    only_child: bool,
 }
 
 impl Keeper {
@@ -48,6 +50,7 @@ impl Keeper {
     /// When there is no process or descriptor left.
     pub fn start(job: &str) -> io::Result<Self> {
         let (ours, its) = UnixStream::pair()?;
+        let only_child = !waiter::has_children();
         let mut command = ourselves();
         command.args([KEEPER_VERB, job]).process_group(0);
         // None of our streams: whoever waits for their end must not wait for it.
@@ -55,7 +58,7 @@ impl Keeper {
         let pid = Pid::from_child(&command.spawn()?);
         let number = pid.as_raw_nonzero().get().unsigned_abs();
         let started = Process::of(number).map_or(0, |p| p.started());
-        Ok(Self { pid, started, channel: Channel::new(ours) })
+        Ok(Self { pid, started, only_child, channel: Channel::new(ours) })
     }
 
     /// Lets it start the command, and waits until that is done.
@@ -79,7 +82,7 @@ impl Keeper {
     /// # Errors
     /// When there is no descriptor left.
     pub fn listen(self, command: Pid, tell: impl Fn(Told) + Send + 'static) -> io::Result<OnDuty> {
-        let Self { pid, started, mut channel } = self;
+        let Self { pid, started, only_child, mut channel } = self;
         let sender = channel.sender()?;
         let (may_reap, reap) = mpsc::channel();
         std::thread::spawn(move || {
@@ -91,7 +94,8 @@ impl Keeper {
             tell(Told::Lost(Mono::now()));
             wait_instead(command, &reap, &tell);
         });
-        Ok(OnDuty { channel: sender, may_reap, pid: pid.as_raw_nonzero().get().unsigned_abs(), started })
+        let pid = pid.as_raw_nonzero().get().unsigned_abs();
+        Ok(OnDuty { channel: sender, may_reap, pid, started, only_child })
     }
 }
 
@@ -116,6 +120,13 @@ impl OnDuty {
     #[must_use]
     pub fn kin_without(&self) -> Kin {
         Kin::of_since(std::process::id(), self.started)
+    }
+
+    /// Whether the end of all children of this process will mean, once the keeper is lost, that nothing of the job is
+    /// left. A process that became the runner may have children from before, which do not end with the job.
+    #[must_use]
+    pub fn is_only_child(&self) -> bool {
+        self.only_child
     }
 
     /// The command's end is on record and its number is not used any more.
