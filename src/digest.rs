@@ -29,15 +29,7 @@ impl Hex {
     /// The digest of `bytes`.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        Self::text(&Sha256::digest(bytes))
-    }
-
-    fn text(digest: &[u8]) -> Self {
-        let mut text = [0; 64];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(digest) {
-            pair.copy_from_slice(&PAIRS[usize::from(*byte)]);
-        }
-        Self(text)
+        Self::from(Sha256::new_with_prefix(bytes))
     }
 
     /// The digest of everything that a source gives, and its length. The memory is that of one chunk.
@@ -85,13 +77,24 @@ impl Sum {
     /// The digest of what has come so far.
     #[must_use]
     pub fn hex(&self) -> Hex {
-        Hex::text(&self.state.clone().finalize())
+        Hex::from(self.state.clone())
     }
 
     /// How much has come so far.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+}
+
+impl From<Sha256> for Hex {
+    /// The digest of everything that was put in.
+    fn from(digest: Sha256) -> Self {
+        let mut text = [0; 64];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(digest.finalize()) {
+            pair.copy_from_slice(&PAIRS[usize::from(byte)]);
+        }
+        Self(text)
     }
 }
 

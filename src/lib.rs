@@ -7,7 +7,7 @@
 //! |---|---|
 //! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`] |
 //! | 1 | [`digest`], [`event`], [`sign`] |
-//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`] |
+//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`] |
 //! | 3 | [`observe`], [`supervise`] |
 //! | 4 | [`evidence`], [`seal`], [`resume`] |
 //! | 5 | [`render`], [`verify`] |
@@ -23,6 +23,7 @@ pub mod event;
 pub mod evidence;
 pub mod exit;
 pub mod fsio;
+pub mod input;
 pub mod mask;
 pub mod observe;
 pub mod render;

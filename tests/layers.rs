@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate with its level, as the crate's documentation lists them.
-const LEVELS: [(&str, u8); 21] = [
+const LEVELS: [(&str, u8); 22] = [
     ("exit", 0),
     ("clock", 0),
     ("fsio", 0),
@@ -17,6 +17,7 @@ const LEVELS: [(&str, u8); 21] = [
     ("attach", 2),
     ("verdict", 2),
     ("baseline", 2),
+    ("input", 2),
     ("observe", 3),
     ("supervise", 3),
     ("evidence", 4),

@@ -17,6 +17,7 @@ pub use model::*;
 use crate::clock::Mono;
 use crate::event::{JobStarted, plain};
 use crate::fsio::{FsError, write_all_at_last, write_all_atomic};
+use crate::mask::Secrets;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::io::{self, Read};
@@ -61,6 +62,7 @@ pub struct Recording {
 #[derive(Debug)]
 struct File {
     bundle: PathBuf,
+    secrets: Arc<Secrets>,
     state: Mutex<State>,
 }
 
@@ -75,8 +77,9 @@ struct State {
 ///
 /// # Errors
 /// When the machine has no thread left.
-pub fn begin(bundle: &Path, header: &JobStarted) -> io::Result<Recording> {
-    let file = Arc::new(File { bundle: bundle.to_owned(), state: Mutex::default() });
+pub fn begin(bundle: &Path, header: &JobStarted, secrets: &Arc<Secrets>) -> io::Result<Recording> {
+    let secrets = Arc::clone(secrets);
+    let file = Arc::new(File { bundle: bundle.to_owned(), secrets, state: Mutex::default() });
     let (tell_gpu, gpu) = mpsc::channel();
     thread("stuckproof-gpu", move || drop(tell_gpu.send(gpu::read())))?;
     let (tell, over) = mpsc::channel();
@@ -151,7 +154,8 @@ impl File {
         baseline.gpu = gpu;
         baseline.nulls = nulls.0.clone();
         baseline.nulls.extend(gpu_nulls.0);
-        let json = serde_json::to_vec_pretty(&baseline).expect("plain data serialises");
+        let masked = self.secrets.document(baseline.clone());
+        let json = serde_json::to_vec_pretty(&masked).expect("plain data serialises");
         let mut json = plain(json);
         json.push(b'\n');
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -245,7 +249,8 @@ mod tests {
     #[test]
     fn a_driver_that_does_not_answer_leaves_a_baseline_that_says_so() {
         let folder = tempfile::tempdir().unwrap();
-        let file = File { bundle: folder.path().to_owned(), state: Mutex::default() };
+        let file =
+            File { bundle: folder.path().to_owned(), secrets: Arc::default(), state: Mutex::default() };
         let (tell_gpu, gpu) = mpsc::channel();
         let (tell, over) = mpsc::channel();
         std::thread::scope(|scope| {
@@ -273,6 +278,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = File {
             bundle: folder.path().to_owned(),
+            secrets: Arc::default(),
             state: Mutex::new(State { closed: true, unwritten: None }),
         };
         let (mut baseline, nulls) = gather(&header());
@@ -283,7 +289,7 @@ mod tests {
     #[test]
     fn a_bundle_that_cannot_be_written_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
-        let recording = begin(&folder.path().join("missing"), &header()).unwrap();
+        let recording = begin(&folder.path().join("missing"), &header(), &Arc::default()).unwrap();
         assert!(recording.finish().is_err());
     }
 

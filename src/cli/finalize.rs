@@ -1,8 +1,10 @@
 //! `stuckproof finalize`.
 
+use super::masking::Masking;
 use super::{fail, say, signing_key};
 use crate::evidence;
 use crate::exit;
+use crate::mask::Secrets;
 use crate::render;
 use crate::resume;
 use crate::seal;
@@ -12,6 +14,7 @@ use clap::Args;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -22,17 +25,20 @@ pub(super) struct Options {
     /// The bundles' folders; one that is sealed is left as it is
     #[arg(required = true, value_name = "BUNDLE")]
     bundles: Vec<PathBuf>,
+    #[command(flatten)]
+    masking: Masking,
 }
 
 /// Finishes each bundle; one that cannot be finished does not keep the others from it.
-pub(super) fn main(options: &Options) -> ExitCode {
+pub(super) fn main(options: Options) -> ExitCode {
     let key = match signing_key(options.sign.as_deref()) {
         Ok(key) => key,
         Err(e) => return fail(&e),
     };
     let mut code = ExitCode::SUCCESS;
+    let secrets = Arc::new(Secrets::collect(&options.masking.into(), std::env::vars_os(), &[]));
     for bundle in &options.bundles {
-        if let Err(why) = finalize(bundle, key.as_ref()) {
+        if let Err(why) = finalize(bundle, &secrets, key.as_ref()) {
             say(&why);
             code = ExitCode::from(exit::OWN_FAULT);
         }
@@ -40,9 +46,9 @@ pub(super) fn main(options: &Options) -> ExitCode {
     code
 }
 
-fn finalize(bundle: &Path, key: Option<&SigningKey>) -> Result<(), String> {
+fn finalize(bundle: &Path, secrets: &Arc<Secrets>, key: Option<&SigningKey>) -> Result<(), String> {
     let was_sealed = seal::is_sealed(bundle);
-    resume::finish_abandoned(bundle, key).map_err(|e| e.to_string())?;
+    resume::finish_abandoned(bundle, secrets, key).map_err(|e| e.to_string())?;
     let finished = evidence::load(bundle).map_err(|e| e.to_string())?;
     render::past(&finished, &mut io::stdout().lock()).or_else(|e| unless_left(&e))?;
     if was_sealed { check(bundle) } else { Ok(()) }

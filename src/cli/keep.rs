@@ -1,6 +1,7 @@
 //! The hidden verb of the keeper.
 
 use crate::exit;
+use crate::mask::Secrets;
 use crate::resume::{self, Known};
 use crate::supervise::{self, Orphaned};
 use clap::Args;
@@ -19,17 +20,27 @@ pub(super) struct Options {
 
 /// Watches over the command; where the runner was lost, finishes its bundle.
 pub(super) fn main(_: &Options) -> ExitCode {
-    let Some(Orphaned { bundle, exited, events, log }) = supervise::keep() else { return ExitCode::SUCCESS };
-    let known = Known { exited, events, reason: "the runner was lost", exit_code: exit::OWN_FAULT };
+    let Some(orphaned) = supervise::keep() else { return ExitCode::SUCCESS };
+    let Orphaned { bundle, exited, events, log, output_cap, secrets } = orphaned;
+    let known = Known {
+        exited,
+        events,
+        reason: "the runner was lost",
+        exit_code: exit::OWN_FAULT,
+        by: "keeper",
+        output_cap,
+        secrets,
+    };
     // The lock goes with the handle, at the last moment at which nobody else can have it.
     drop(log);
     match resume::finish(&bundle, &known, None) {
         Ok(_) => ExitCode::SUCCESS,
-        Err(e) => complain(&bundle, &e),
+        Err(e) => complain(&bundle, e.to_string(), &known.secrets),
     }
 }
 
-fn complain(bundle: &Path, why: &resume::ResumeError) -> ExitCode {
+fn complain(bundle: &Path, mut why: String, secrets: &Secrets) -> ExitCode {
+    secrets.hide(&mut why);
     // A bundle that cannot be written cannot hold this either.
     let _ = std::fs::write(bundle.join(DIARY), format!("stuckproof: the runner was lost, and {why}\n"));
     ExitCode::from(exit::OWN_FAULT)

@@ -6,6 +6,7 @@ mod completions;
 mod duration;
 mod finalize;
 mod keep;
+mod masking;
 mod run;
 mod show;
 mod size;
@@ -101,7 +102,7 @@ pub fn main() -> ExitCode {
         Verb::Cancel(options) => cancel::main(&options),
         Verb::Status(options) => status::main(&options),
         Verb::Show(options) => show::main(&options),
-        Verb::Finalize(options) => finalize::main(&options),
+        Verb::Finalize(options) => finalize::main(options),
         Verb::Verify(options) => verify::main(&options),
         Verb::Addendum(options) => addendum::main(&options),
         Verb::Completions(options) => completions::main(&options, command()),

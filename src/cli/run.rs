@@ -1,5 +1,6 @@
 //! `stuckproof run`.
 
+use super::masking::Masking;
 use super::{duration, fail, refuse, say, signing_key, size};
 use crate::evidence::Bundle;
 use crate::resume::{self, Known};
@@ -11,6 +12,7 @@ use clap::builder::PossibleValuesParser;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug, Args)]
@@ -49,19 +51,35 @@ pub(super) struct Options {
     /// Give the command a terminal
     #[arg(long)]
     tty: bool,
-    /// How much of each output stream the bundle keeps: the first and the last half of it
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size::parse)]
-    output_cap: u64,
+    #[command(flatten)]
+    output: Output,
+    #[command(flatten)]
+    masking: Masking,
     /// After a success too, end processes that the command left in sessions of their own (compiler caches, build
     /// servers); after anything else they are ended in any case
     #[arg(long)]
     kill_daemons: bool,
+    /// A file that the build is made from, for the evidence and the hash of the build; may be repeated. ONNX files that
+    /// the command names are found, and so are the files that they keep weights in
+    #[arg(long = "input", value_name = "PATH")]
+    inputs: Vec<PathBuf>,
     /// Sign the evidence with this Ed25519 key (PKCS#8 PEM) [default: that of `STUCKPROOF_SIGN_KEY`, if set]
     #[arg(long, value_name = "KEY")]
     sign: Option<PathBuf>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// What the bundle keeps of the command's output.
+#[derive(Debug, Args)]
+struct Output {
+    /// How much of each output stream the bundle keeps: the first and the last half of it
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = size::parse)]
+    output_cap: u64,
+    /// Keep nothing of the command's output; it still reaches the streams of this process
+    #[arg(long, conflicts_with = "output_cap")]
+    no_output_copy: bool,
 }
 
 fn deadline(text: &str) -> Result<Deadline, String> {
@@ -86,7 +104,9 @@ impl From<Options> for Plan {
             cancel_file: options.cancel_file,
             cancel_on_stdin_close: options.cancel_on_stdin_close,
             tty: options.tty,
-            output_cap: options.output_cap,
+            output_cap: (!options.output.no_output_copy).then_some(options.output.output_cap),
+            inputs: options.inputs,
+            masking: options.masking.into(),
             kill_daemons: options.kill_daemons,
         }
     }
@@ -112,7 +132,7 @@ pub(super) fn main(options: Options) -> ExitCode {
     if let Err(e) = evidence::provisional(job.bundle(), job.header()) {
         return fail(&e);
     }
-    let baseline = match baseline::begin(job.bundle(), job.header()) {
+    let baseline = match baseline::begin(job.bundle(), job.header(), job.secrets()) {
         Ok(baseline) => baseline,
         Err(e) => return fail(&format!("cannot start a thread: {e}; the machine is short of processes")),
     };
@@ -135,8 +155,15 @@ pub(super) fn main(options: Options) -> ExitCode {
 /// lost, now that there is the room that was reserved.
 fn write(finished: &mut Finished, key: Option<&SigningKey>) -> Result<Option<Bundle>, String> {
     if let Some(Unlogged { exited, events }) = finished.give_up_log() {
-        let known =
-            Known { exited, events, reason: "the log could not be written", exit_code: exit::OWN_FAULT };
+        let known = Known {
+            exited,
+            events,
+            reason: "the log could not be written",
+            exit_code: exit::OWN_FAULT,
+            by: "runner",
+            output_cap: u64::MAX,
+            secrets: Arc::clone(finished.secrets()),
+        };
         return resume::finish(finished.bundle(), &known, key).map(|_| None).map_err(|e| e.to_string());
     }
     let written = evidence::write(finished.bundle()).map_err(|e| e.to_string())?;

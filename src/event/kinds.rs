@@ -61,6 +61,12 @@ pub enum EventKind {
     CancelAcknowledged(CancelAcknowledged),
     /// A rung of the ladder was climbed.
     LadderRung(LadderRung),
+    /// A file that the builds are made from was looked at.
+    InputIdentified(InputIdentified),
+    /// Such a file was read to its end, or will not be.
+    InputDigested(InputDigested),
+    /// Such a file is not what it was when it was looked at.
+    InputChanged(InputChanged),
     /// The job was stopped by job control.
     JobPaused(JobPaused),
     /// The job goes on after a pause.
@@ -69,6 +75,8 @@ pub enum EventKind {
     CommandExited(CommandExited),
     /// A process of the job was still there after the command's end.
     LeftoverFound(LeftoverFound),
+    /// The secrets in the kept output were masked.
+    OutputMasked(OutputMasked),
     /// Records whose process was ended while it wrote them.
     RecordsUnfinished(RecordsUnfinished),
     /// Records that the wire lost or could not decode.
@@ -527,6 +535,77 @@ pub struct CommandExited {
     /// How many processes the kernel's OOM killer ended in the command's memory cgroup while it ran, or null where that
     /// count cannot be read.
     pub oom_kills: Option<u64>,
+}
+
+/// Why a file counts as an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum InputKind {
+    /// The user said so.
+    Declared,
+    /// The command names it, and it is an ONNX file.
+    Argument,
+    /// An ONNX file keeps weights in it.
+    External,
+    /// It is the library that builds.
+    Library,
+}
+
+/// Fields of `inputIdentified`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InputIdentified {
+    /// The input, counted from 1.
+    pub input: u32,
+    /// Why it counts as one.
+    pub kind: InputKind,
+    /// Its path, as it was given.
+    pub path: String,
+    /// The input that names it, or null.
+    pub of: Option<u32>,
+    /// Its size.
+    pub bytes: Option<u64>,
+    /// When it was last changed, nanoseconds since the Unix epoch.
+    pub modified_ns: Option<i64>,
+    /// Its number in its file system.
+    pub inode: Option<u64>,
+    /// A library's build-id, where it has one.
+    pub build_id: Option<String>,
+    /// Why the rest is null, or null where it is not.
+    pub reason: Option<String>,
+}
+
+/// Fields of `inputDigested`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InputDigested {
+    /// The input.
+    pub input: u32,
+    /// SHA-256 of its content, or null.
+    pub sha256: Option<String>,
+    /// Why there is none, or null where there is one.
+    pub reason: Option<String>,
+}
+
+/// Fields of `inputChanged`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InputChanged {
+    /// The input.
+    pub input: u32,
+    /// What is different.
+    pub what: String,
+}
+
+/// Fields of `outputMasked`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
+pub struct OutputMasked {
+    /// Who did it: `runner`, `keeper`, `finalize`.
+    pub by: String,
+    /// How many secrets were looked for. Whoever finishes a bundle by hand knows those of its own environment only.
+    pub values: u64,
 }
 
 /// Fields of `jobPaused`.

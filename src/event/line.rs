@@ -2,9 +2,10 @@
 
 use super::kinds::{
     ApplicationDeclined, AttachRefused, BuildDescribed, BuildReturned, BuildStarted, CancelAcknowledged,
-    CancelRequested, CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost, JobEnded,
-    JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Message, PhaseAborted,
-    PhaseFinished, PhaseStarted, RecordsUnfinished, StepCompleted,
+    CancelRequested, CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost,
+    InputChanged, InputDigested, InputIdentified, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung,
+    LeftoverFound, LibraryAttached, Message, OutputMasked, PhaseAborted, PhaseFinished, PhaseStarted,
+    RecordsUnfinished, StepCompleted,
 };
 use super::text::plain;
 use crate::clock::Mono;
@@ -106,10 +107,14 @@ kinds! {
     CancelRequested = "cancelRequested" job,
     CancelAcknowledged = "cancelAcknowledged" build,
     LadderRung = "ladderRung" job,
+    InputIdentified = "inputIdentified" job,
+    InputDigested = "inputDigested" job,
+    InputChanged = "inputChanged" job,
     JobPaused = "jobPaused" job,
     JobResumed = "jobResumed" job,
     CommandExited = "commandExited" job,
     LeftoverFound = "leftoverFound" job,
+    OutputMasked = "outputMasked" job,
     RecordsUnfinished = "recordsUnfinished" job,
     EvidenceLost = "evidenceLost" job,
     JobEnded = "jobEnded" job,

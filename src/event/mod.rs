@@ -6,6 +6,7 @@
 mod cancellability;
 mod kinds;
 mod line;
+mod masked;
 mod reader;
 mod text;
 mod tree;

@@ -10,9 +10,12 @@ use super::line::Line;
 use super::text;
 use crate::clock::{Anchor, Mono};
 use crate::digest::Hex;
+use crate::mask::Secrets;
+use std::borrow::Cow;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Bytes that are gathered before they go to the file.
@@ -67,6 +70,8 @@ pub struct LogWriter {
     file: File,
     encoder: Encoder,
     buffer: Vec<u8>,
+    secrets: Arc<Secrets>,
+    has_masked: bool,
     given_up: bool,
     ended: bool,
 }
@@ -92,9 +97,18 @@ impl LogWriter {
             file,
             encoder,
             buffer: Vec::with_capacity(BATCH + (4 << 10)),
+            secrets: Arc::default(),
+            has_masked: false,
             given_up: false,
             ended: false,
         }
+    }
+
+    /// Masks these secrets in everything that is appended from here on.
+    #[must_use]
+    pub fn masking(mut self, secrets: Arc<Secrets>) -> Self {
+        self.secrets = secrets;
+        self
     }
 
     fn over(file: File, path: &Path, header: &JobStarted) -> Result<Self, LogError> {
@@ -109,6 +123,12 @@ impl LogWriter {
         &self.file
     }
 
+    /// Whether anything that was appended held a secret.
+    #[must_use]
+    pub fn has_masked(&self) -> bool {
+        self.has_masked
+    }
+
     /// Whether an earlier write failed.
     #[must_use]
     pub fn is_given_up(&self) -> bool {
@@ -121,7 +141,13 @@ impl LogWriter {
         if self.ended {
             return Err(LogError::Ended { path: self.path.clone() });
         }
-        self.encoder.encode(event, &mut self.buffer);
+        match event.kind.masked(&self.secrets) {
+            Cow::Borrowed(_) => self.encoder.encode(event, &mut self.buffer),
+            Cow::Owned(kind) => {
+                self.has_masked = true;
+                self.encoder.encode(&Event { at: event.at, kind }, &mut self.buffer);
+            }
+        }
         self.ended = matches!(event.kind, EventKind::JobEnded(_));
         if self.buffer.len() >= BATCH { self.flush() } else { Ok(()) }
     }

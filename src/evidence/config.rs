@@ -1,19 +1,44 @@
 //! The hash of what a builder was given to build.
 //!
-//! It covers the library's flavour and version and everything that the builder itself said at the start of the build:
-//! configuration, targets, network inputs, outputs and kinds of layers, profiles. It does not cover what no builder tells,
-//! above all the weights, and names of paths, machines and times are no part of it: equal inputs give equal hashes
-//! anywhere.
+//! It covers the library's flavour and version, everything that the builder itself said at the start of the build
+//! (configuration, targets, network inputs, outputs and kinds of layers, profiles), and what is in the files that the job
+//! was given. Paths, machines and times are no part of it: equal inputs give equal hashes anywhere.
 
+use super::model::Input;
 use crate::digest;
-use crate::event::{BuildFacts, LibraryAttached};
+use crate::event::{BuildFacts, InputKind, LibraryAttached};
 use serde_json::json;
+use std::collections::BTreeSet;
+
+/// The digests of a job's inputs, or why one of them is not known. The library is none of them: its version says enough,
+/// and it may be linked anew without a change.
+pub(super) fn contents(inputs: &[Input]) -> Result<BTreeSet<&str>, String> {
+    let files = inputs.iter().filter(|input| input.kind != InputKind::Library);
+    files
+        .map(|input| input.sha256.as_deref().filter(|_| input.changed.is_none()).ok_or_else(|| gap(input)))
+        .collect()
+}
+
+/// Why an input's content is not known.
+pub(super) fn gap(input: &Input) -> String {
+    let why = match (&input.changed, &input.reason) {
+        (Some(what), _) => format!("changed while the job ran: {what}"),
+        (None, Some(why)) => format!("has no digest: {why}"),
+        (None, None) => "has no digest yet".to_owned(),
+    };
+    format!("the input {} {why}", input.path)
+}
 
 /// SHA-256, 64 hexadecimal digits, over the canonical JSON of the inputs: keys in the order of the alphabet, no white
 /// space.
-pub(super) fn hash(library: &LibraryAttached, facts: &BuildFacts) -> String {
+pub(super) fn hash(library: &LibraryAttached, facts: &BuildFacts, contents: &BTreeSet<&str>) -> String {
     // serde_json keeps the keys of a value in order, so its text is canonical.
-    let inputs = json!({ "flavour": library.flavour, "version": library.version, "facts": facts });
+    let inputs = json!({
+        "flavour": library.flavour,
+        "version": library.version,
+        "facts": facts,
+        "inputs": contents,
+    });
     digest::sha256_hex(inputs.to_string().as_bytes())
 }
 
@@ -37,9 +62,10 @@ mod tests {
     #[test]
     fn what_changes_the_engine_changes_the_hash_and_nothing_else_does() {
         let facts = BuildFacts { network_flags: 1, layers: 3, ..BuildFacts::default() };
-        let first = hash(&library("1.7.1.116", "/a"), &facts);
-        assert_eq!(first, hash(&library("1.7.1.116", "/b"), &facts), "a path is no input");
-        let mut hashes = vec![hash(&library("1.7.1.117", "/a"), &facts)];
+        let none = BTreeSet::new();
+        let first = hash(&library("1.7.1.116", "/a"), &facts, &none);
+        assert_eq!(first, hash(&library("1.7.1.116", "/b"), &facts, &none), "a path is no input");
+        let mut hashes = vec![hash(&library("1.7.1.117", "/a"), &facts, &none)];
         let edits: [fn(&mut BuildFacts); 5] = [
             |f| f.layers = 4,
             |f| f.compute_capabilities = vec![89],
@@ -53,11 +79,40 @@ mod tests {
         for edit in edits {
             let mut other = facts.clone();
             edit(&mut other);
-            hashes.push(hash(&library("1.7.1.116", "/a"), &other));
+            hashes.push(hash(&library("1.7.1.116", "/a"), &other, &none));
         }
+        hashes.push(hash(&library("1.7.1.116", "/a"), &facts, &BTreeSet::from(["one"])));
+        hashes.push(hash(&library("1.7.1.116", "/a"), &facts, &BTreeSet::from(["one", "two"])));
         hashes.push(first);
         hashes.sort_unstable();
         hashes.dedup();
-        assert_eq!(hashes.len(), 7, "each change gives a hash of its own");
+        assert_eq!(hashes.len(), 9, "each change gives a hash of its own");
+    }
+
+    #[test]
+    fn an_input_that_is_not_known_leaves_no_contents() {
+        let input = |kind, sha256: Option<&str>, changed: Option<&str>| Input {
+            input: 1,
+            kind,
+            path: "m.onnx".to_owned(),
+            of: None,
+            bytes: Some(1),
+            modified_ns: Some(1),
+            inode: Some(1),
+            build_id: None,
+            at: String::new(),
+            t_ns: 1,
+            sha256: sha256.map(str::to_owned),
+            changed: changed.map(str::to_owned),
+            reason: sha256.is_none().then(|| "it cannot be read".to_owned()),
+        };
+        let whole =
+            [input(InputKind::Argument, Some("b"), None), input(InputKind::External, Some("a"), None)];
+        assert_eq!(contents(&whole), Ok(BTreeSet::from(["a", "b"])));
+        assert_eq!(contents(&[input(InputKind::Library, None, Some("x"))]), Ok(BTreeSet::new()));
+        let unread = contents(&[input(InputKind::Declared, None, None)]).unwrap_err();
+        assert_eq!(unread, "the input m.onnx has no digest: it cannot be read");
+        let changed = contents(&[input(InputKind::Declared, Some("a"), Some("it has 2 bytes"))]).unwrap_err();
+        assert_eq!(changed, "the input m.onnx changed while the job ran: it has 2 bytes");
     }
 }

@@ -2,8 +2,8 @@
 //! errors and requests only.
 
 use super::model::{
-    Build, Command, Counts, ErrorLine, Evidence, JobState, Loss, MessageCounts, Pause, Refusal, Request,
-    Rung, SilenceFacts, Times,
+    Build, Command, Counts, ErrorLine, Evidence, Input, JobState, Loss, MessageCounts, Pause, Refusal,
+    Request, Rung, SilenceFacts, Times,
 };
 use super::{Bundle, EvidenceError, Phases, Summary, config, gpu, summary};
 use crate::baseline::{self, Baseline};
@@ -11,8 +11,8 @@ use crate::cancel::Via;
 use crate::clock::{Anchor, Mono, round_ms};
 use crate::event::{
     BuildFacts, BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, Event, EventKind,
-    JobEnded, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Line, LogFault, LogReader, Message,
-    Tree,
+    InputDigested, InputIdentified, JobEnded, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Line,
+    LogFault, LogReader, Message, OutputMasked, Tree,
 };
 use crate::exit;
 use crate::verdict::{BuildVerdict, Judge, Verdict};
@@ -23,6 +23,10 @@ use std::path::Path;
 /// The note on a state that the record does not bear out.
 pub(super) const FOREIGN_STATE: &str =
     "The state on record does not follow from the events; do not rely on it.";
+
+/// The note on output that somebody else than the job masked.
+const MASKED_LATE: &str = "The secrets in the output were masked by whoever finished the bundle, who knows those of \
+                           their own environment only; others of the job's may still stand in it.";
 
 /// What one pass over the log gathers.
 struct Gathered {
@@ -39,6 +43,8 @@ struct Gathered {
     acknowledged: BTreeMap<u32, (Mono, CancelAcknowledged)>,
     rungs: Vec<(Mono, LadderRung)>,
     pauses: Vec<Pause>,
+    inputs: Vec<Input>,
+    output: Option<OutputMasked>,
     leftovers: Vec<LeftoverFound>,
     lost: Vec<Loss>,
     counts: Counts,
@@ -118,6 +124,8 @@ impl Gathered {
             acknowledged: BTreeMap::new(),
             rungs: Vec::new(),
             pauses: Vec::new(),
+            inputs: Vec::new(),
+            output: None,
             leftovers: Vec::new(),
             lost: Vec::new(),
             counts: Counts { events: 1, ..Counts::default() },
@@ -168,6 +176,14 @@ impl Gathered {
                     pause.paused_ms.get_or_insert(round_ms(resumed.paused_ns));
                 }
             }
+            EventKind::InputIdentified(input) => self.inputs.push(self.input(at, input)),
+            EventKind::InputDigested(digested) => self.digested(digested),
+            EventKind::InputChanged(changed) => {
+                if let Some(input) = self.input_of(changed.input) {
+                    input.changed.get_or_insert_with(|| changed.what.clone());
+                }
+            }
+            EventKind::OutputMasked(masked) => self.output = Some(masked.clone()),
             EventKind::LeftoverFound(leftover) => self.leftovers.push(leftover.clone()),
             EventKind::RecordsUnfinished(unfinished) => {
                 self.counts.unfinished_records =
@@ -209,11 +225,13 @@ impl Gathered {
             command: self.command(),
             libraries: self.libraries.clone(),
             refusals: self.refusals.clone(),
+            inputs: self.inputs(),
             builds: self.tree.builds().map(|build| self.build(build, &verdict)).collect(),
             errors: self.errors(None),
             requests: self.requests(&verdict),
             ladder: self.ladder(),
             pauses: self.pauses.clone(),
+            output: self.output.clone(),
             leftovers: self.leftovers.clone(),
             times: self.times(),
             lost: self.lost.clone(),
@@ -234,6 +252,7 @@ impl Gathered {
         let acknowledged = self.acknowledged.get(&tree.build);
         let library = summary::library_in(&self.libraries, tree.pid);
         let facts = self.facts.get(&tree.build);
+        let contents = config::contents(&self.inputs);
         Build {
             build: tree.build,
             pid: tree.pid,
@@ -241,7 +260,10 @@ impl Gathered {
             method: tree.method.clone(),
             chained: tree.chained,
             library: library.map(summary::library_name),
-            config_hash: library.zip(facts).map(|(library, facts)| config::hash(library, facts)),
+            config_hash: contents.as_ref().ok().and_then(|contents| {
+                library.zip(facts).map(|(library, facts)| config::hash(library, facts, contents))
+            }),
+            config_hash_partial: contents.is_ok_and(|contents| contents.is_empty()),
             facts: facts.cloned(),
             state: settled.map_or(self.live(), |build| build.state.into()),
             cause: settled.and_then(|build| build.cause.clone()),
@@ -259,6 +281,45 @@ impl Gathered {
             cancellability: tree.cancellability(),
             longest_silences: silences(tree),
         }
+    }
+
+    fn input(&self, at: Mono, input: &InputIdentified) -> Input {
+        Input {
+            input: input.input,
+            kind: input.kind,
+            path: input.path.clone(),
+            of: input.of,
+            bytes: input.bytes,
+            modified_ns: input.modified_ns,
+            inode: input.inode,
+            build_id: input.build_id.clone(),
+            at: self.wall(at),
+            t_ns: at.0,
+            sha256: None,
+            changed: None,
+            reason: input.reason.clone(),
+        }
+    }
+
+    fn input_of(&mut self, number: u32) -> Option<&mut Input> {
+        self.inputs.iter_mut().find(|input| input.input == number)
+    }
+
+    fn digested(&mut self, digested: &InputDigested) {
+        if let Some(input) = self.input_of(digested.input) {
+            input.sha256.clone_from(&digested.sha256);
+            input.reason.clone_from(&digested.reason);
+        }
+    }
+
+    /// The inputs; after the end nobody reads the rest.
+    fn inputs(&self) -> Vec<Input> {
+        let mut inputs = self.inputs.clone();
+        let unread = |input: &&mut Input| input.sha256.is_none() && input.reason.is_none();
+        for input in inputs.iter_mut().filter(unread).filter(|_| self.ended.is_some()) {
+            input.reason = Some("the record ends before it was read".to_owned());
+        }
+        inputs
     }
 
     /// The state of what has not ended.
@@ -406,6 +467,9 @@ impl Gathered {
                 summary::library_name(library)
             )
         }));
+        if self.output.as_ref().is_some_and(|output| output.by == "finalize") {
+            notes.push(MASKED_LATE.to_owned());
+        }
         notes.extend(faults.iter().map(|fault| format!("Log: {fault}.")));
         notes
     }

@@ -2,7 +2,8 @@
 //! monotonic clock in nanoseconds, as in the log; other times are RFC 3339 in UTC.
 
 use crate::event::{
-    BuildFacts, CancelSource, Cancellability, JobStarted, LeftoverFound, LibraryAttached, OpenPhase, State,
+    BuildFacts, CancelSource, Cancellability, InputKind, JobStarted, LeftoverFound, LibraryAttached,
+    OpenPhase, OutputMasked, State,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,8 @@ pub struct Evidence {
     pub command: Command,
     /// Builder libraries that were observed.
     pub libraries: Vec<LibraryAttached>,
+    /// The files that the builds were made from, and the libraries that built.
+    pub inputs: Vec<Input>,
     /// Builders that were met and left alone.
     pub refusals: Vec<Refusal>,
     /// The builds.
@@ -53,6 +56,8 @@ pub struct Evidence {
     pub ladder: Vec<Rung>,
     /// The times at which job control had stopped the job.
     pub pauses: Vec<Pause>,
+    /// Who masked the secrets in the kept output, or null where none is kept or nobody has yet.
+    pub output: Option<OutputMasked>,
     /// Processes of the job that were still there after the command's end.
     pub leftovers: Vec<LeftoverFound>,
     /// The intervals of the accepted request.
@@ -113,6 +118,38 @@ pub struct Command {
     pub oom_kills: Option<u64>,
 }
 
+/// A file that the builds were made from, or a library that built.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Input {
+    /// Its number, from 1.
+    pub input: u32,
+    /// Why it counts as one.
+    pub kind: InputKind,
+    /// Its path, as it was given.
+    pub path: String,
+    /// The input that names it, or null.
+    pub of: Option<u32>,
+    /// Its size, or null where it could not be looked at.
+    pub bytes: Option<u64>,
+    /// When it was last changed, nanoseconds since the Unix epoch.
+    pub modified_ns: Option<i64>,
+    /// Its number in its file system.
+    pub inode: Option<u64>,
+    /// A library's build-id, where it has one.
+    pub build_id: Option<String>,
+    /// When it was looked at.
+    pub at: String,
+    /// When it was looked at, on the job's clock.
+    pub t_ns: u64,
+    /// SHA-256 of its content, or null.
+    pub sha256: Option<String>,
+    /// How it differs from what it was when it was looked at, or null where it does not.
+    pub changed: Option<String>,
+    /// Why it could not be looked at or has no digest, or null where it has.
+    pub reason: Option<String>,
+}
+
 /// A builder that was met and left alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -143,8 +180,11 @@ pub struct Build {
     pub library: Option<String>,
     /// What the builder said that it was about to build, or null where it was not asked.
     pub facts: Option<BuildFacts>,
-    /// SHA-256 over the library's flavour and version and `facts`, or null without facts.
+    /// SHA-256 over the library's flavour and version, `facts` and the digests of the inputs, or null where something of
+    /// that is not known.
     pub config_hash: Option<String>,
+    /// Whether no input is known, so that the hash does not cover the weights.
+    pub config_hash_partial: bool,
     /// Its state.
     pub state: JobState,
     /// Its cause; null after a success and before the end.

@@ -1,5 +1,6 @@
 //! `summary.json`: the eleven fields of the Stuck-Build Acceptance Test, and why those that are null are null.
 
+use super::config;
 use super::model::{Build, Evidence};
 use crate::event::{CancelSource, LibraryAttached};
 use schemars::JsonSchema;
@@ -145,18 +146,30 @@ pub(super) fn nulls(
     let succeeded = evidence.state == super::JobState::Succeeded;
     let retry = if succeeded { "the job succeeded" } else { "this version makes no recommendation" };
     let cache = "this version does not record the timing cache";
+    let no_hash = match decisive(evidence).and_then(|build| build.facts.as_ref()) {
+        None => "no builder was seen that could be asked".to_owned(),
+        Some(_) => config::contents(&evidence.inputs)
+            .err()
+            .unwrap_or_else(|| "the library that built is not known".to_owned()),
+    };
+    let output = if evidence.finished {
+        "the bundle keeps no output of the command"
+    } else {
+        "nobody has masked the secrets in the output yet"
+    };
     let latency = match summary.cancel_source {
         None => "nobody asked for a stop",
         Some(_) => "no acknowledgement of the request is on record",
     };
     [
-        ("buildConfigHash", summary.build_config_hash.is_none(), "no builder was seen that could be asked"),
+        ("buildConfigHash", summary.build_config_hash.is_none(), no_hash.as_str()),
         ("gpuSku", no_sku.is_some(), no_sku.map_or("", String::as_str)),
         ("timingCacheMode", summary.timing_cache_mode.is_none(), cache),
         ("cancelSource", summary.cancel_source.is_none(), "nobody asked for a stop"),
         ("cancelLatencyMs", summary.cancel_latency_ms.is_none(), latency),
         ("cleanupStatus", true, "no artifact was declared"),
         ("retryPolicy", true, retry),
+        ("output", evidence.output.is_none(), output),
         ("times.ackToCleanedMs", true, "no artifact was declared"),
     ]
     .into_iter()

@@ -2,6 +2,7 @@
 
 use super::Known;
 use super::gather::{Page, Remains};
+use super::output::Output;
 use super::replay::Rest;
 use super::seen::Seen;
 use crate::cancel::Via;
@@ -9,6 +10,7 @@ use crate::event::{
     CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobEnded, LogError, LogWriter,
     RecordsUnfinished,
 };
+use crate::mask::Secrets;
 use crate::verdict::Verdict;
 use crate::wire::Requested;
 
@@ -32,13 +34,19 @@ impl Ending {
         Self { writer, seen, rest }
     }
 
-    /// Writes everything up to the end, on disk when this returns.
-    pub(super) fn write(&mut self, known: &Known, remains: Remains) -> Result<(), LogError> {
+    /// Writes everything up to the end, on disk when this returns, and says whether there was a secret in it.
+    pub(super) fn write(
+        &mut self,
+        known: &Known,
+        remains: Remains,
+        output: Output,
+    ) -> Result<bool, LogError> {
         let Remains { page, mut losses, unfinished, .. } = remains;
         let seen_by_caller = matches!(known.exited, Some((_, CommandExited { code: Some(0), .. })));
         let doubtful = self.seen.ends_with_success && !seen_by_caller;
         losses.extend(doubtful.then(|| loss(NOT_VOUCHED)));
         losses.extend(self.rest.loss.take());
+        losses.extend(output.losses);
         let news = self.news(known, &page);
         self.append_rest(news)?;
         losses.extend(self.contradiction(&page));
@@ -49,17 +57,23 @@ impl Ending {
             let kind = EventKind::RecordsUnfinished(RecordsUnfinished { records: unfinished });
             self.put(&Event { at: self.seen.last, kind })?;
         }
+        if let Some(masked) = output.masked {
+            self.put(&Event { at: self.seen.last, kind: EventKind::OutputMasked(masked) })?;
+        }
         for lost in losses {
-            self.lose(lost)?;
+            self.lose(lost, &known.secrets)?;
         }
         let ended = self.end(known.exit_code);
         self.put(&Event { at: self.seen.last, kind: EventKind::JobEnded(ended) })?;
-        self.writer.sync()
+        self.writer.sync()?;
+        Ok(self.writer.has_masked() || self.rest.masked)
     }
 
     /// What is not on record yet and comes from no builder, in the order of time.
     fn news(&self, known: &Known, page: &Page) -> Vec<Event> {
-        let mut news = known.events.clone();
+        let masked =
+            |event: &Event| Event { at: event.at, kind: event.kind.masked(&known.secrets).into_owned() };
+        let mut news: Vec<Event> = known.events.iter().map(masked).collect();
         news.retain(|event| !self.seen.own.contains(event));
         let exited = known.exited.clone().filter(|_| self.seen.exited.is_none());
         news.extend(exited.map(|(at, exited)| Event { at, kind: EventKind::CommandExited(exited) }));
@@ -117,7 +131,8 @@ impl Ending {
         (!agree).then(|| loss("the log and the control page tell of different requests to stop"))
     }
 
-    fn lose(&mut self, lost: EvidenceLost) -> Result<(), LogError> {
+    fn lose(&mut self, mut lost: EvidenceLost, secrets: &Secrets) -> Result<(), LogError> {
+        secrets.hide(&mut lost.reason);
         if self.seen.losses.contains(&lost) {
             return Ok(());
         }

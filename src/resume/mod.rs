@@ -10,6 +10,7 @@ mod ending;
 mod gather;
 mod living;
 mod log;
+mod output;
 mod replay;
 mod seen;
 
@@ -18,6 +19,7 @@ use crate::event::{CommandExited, Event, EvidenceLost, LogError};
 use crate::evidence::{self, Evidence, EvidenceError};
 use crate::exit;
 use crate::fsio::{self, FsError};
+use crate::mask::Secrets;
 use crate::seal::{self, SealError};
 use crate::sign::SigningKey;
 use ending::Ending;
@@ -26,10 +28,11 @@ use log::Log;
 use replay::Replay;
 use seen::Seen;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use thiserror::Error;
 
 /// What the caller knows of the job besides what is on disk.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Known<'a> {
     /// How and when the command ended, if the caller saw it; also where the log may have it already, since a log's last
     /// line alone makes no success.
@@ -40,6 +43,12 @@ pub struct Known<'a> {
     pub reason: &'a str,
     /// What counts as the command's exit code where its end is not on record.
     pub exit_code: u8,
+    /// Who finishes the bundle: `runner`, `keeper`, `finalize`.
+    pub by: &'a str,
+    /// Bytes of each output stream that the bundle keeps; an output that is settled on record is left as it is.
+    pub output_cap: u64,
+    /// What no file of the bundle may hold.
+    pub secrets: Arc<Secrets>,
 }
 
 /// Why a bundle cannot be finished.
@@ -84,11 +93,16 @@ pub enum ResumeError {
     Seal(#[from] SealError),
 }
 
-/// Finishes the bundle in a folder that nobody else takes care of any more, from nothing but what is on disk.
+/// Finishes the bundle in a folder that nobody else takes care of any more, from nothing but what is on disk and the
+/// secrets that it must not hold.
 ///
 /// # Errors
 /// As [`finish`], and when processes of the job still live, which could go on to tell of a build.
-pub fn finish_abandoned(bundle: &Path, key: Option<&SigningKey>) -> Result<Evidence, ResumeError> {
+pub fn finish_abandoned(
+    bundle: &Path,
+    secrets: &Arc<Secrets>,
+    key: Option<&SigningKey>,
+) -> Result<Evidence, ResumeError> {
     if let Ok(read) = evidence::load(bundle)
         && !read.evidence.finished
     {
@@ -103,8 +117,15 @@ pub fn finish_abandoned(bundle: &Path, key: Option<&SigningKey>) -> Result<Evide
             return Err(ResumeError::Lives { path: bundle.to_owned(), processes });
         }
     }
-    let nothing =
-        Known { exited: None, events: Vec::new(), reason: "the runner was lost", exit_code: exit::OWN_FAULT };
+    let nothing = Known {
+        exited: None,
+        events: Vec::new(),
+        reason: "the runner was lost",
+        exit_code: exit::OWN_FAULT,
+        by: "finalize",
+        output_cap: u64::MAX,
+        secrets: Arc::clone(secrets),
+    };
     finish(bundle, &nothing, key)
 }
 
@@ -133,16 +154,20 @@ pub fn finish(bundle: &Path, known: &Known, key: Option<&SigningKey>) -> Result<
         replay.see(event);
     })?;
     let _locked = log.lock_again()?;
+    let mut secret = false;
     if log.is_ended() {
         seen.check_end(bundle)?;
     } else {
         let (writer, damaged) = log.go_on()?;
         remains.losses.extend(damaged.map(|reason| EvidenceLost { records: 0, reason }));
-        Ending::new(writer, seen, replay.rest()).write(known, remains)?;
+        let output = output::settle(bundle, known, &seen);
+        let writer = writer.masking(Arc::clone(&known.secrets));
+        secret = Ending::new(writer, seen, replay.rest()).write(known, remains, output)?;
     }
     let written = evidence::write(bundle)?;
     gather::sweep(bundle)?;
-    if written.evidence.lost.is_empty() {
+    // A wire that something was lost from is kept for a closer look, unless it holds a secret.
+    if written.evidence.lost.is_empty() || secret {
         gather::remove(bundle, &job)?;
     }
     seal::seal(&written, key)?;

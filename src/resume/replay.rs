@@ -24,6 +24,8 @@ pub(super) struct Replay {
     lines: u64,
     /// The line at which log and wire part.
     parted: Option<u64>,
+    /// Whether a secret was masked in a line.
+    masked: bool,
 }
 
 /// What is left when the log has been walked.
@@ -36,6 +38,8 @@ pub(super) struct Rest {
     pub(super) records: Vec<Record>,
     /// Log and wire do not belong together: nothing of the wire can be placed.
     pub(super) loss: Option<EvidenceLost>,
+    /// Whether the records hold a secret.
+    pub(super) masked: bool,
 }
 
 impl Replay {
@@ -61,14 +65,15 @@ impl Replay {
         let mut left: Vec<(usize, Record)> = self.chains.into_values().flatten().collect();
         left.sort_unstable_by_key(|(place, _)| *place);
         let records: Vec<Record> = left.into_iter().map(|(_, record)| record).collect();
+        let masked = self.masked;
         match self.parted {
-            None => Rest { tracker: self.tracker, due: self.due.into(), records, loss: None },
+            None => Rest { tracker: self.tracker, due: self.due.into(), records, loss: None, masked },
             Some(line) => {
                 let reason = format!(
                     "line {line} of the log is not what the wire holds: one of the two was damaged, and what the builders told after that cannot be placed"
                 );
                 let loss = EvidenceLost { records: records.len() as u64, reason };
-                Rest { tracker: self.tracker, due: Vec::new(), records: Vec::new(), loss: Some(loss) }
+                Rest { tracker: self.tracker, due: Vec::new(), records: Vec::new(), loss: Some(loss), masked }
             }
         }
     }
@@ -77,7 +82,7 @@ impl Replay {
     fn follow(&mut self, event: &Event) -> bool {
         if is_told(&event.kind) {
             return (!self.due.is_empty() || self.advance(event))
-                && self.due.pop_front().as_ref() == Some(event);
+                && self.due.pop_front().is_some_and(|due| self.is_told_by(event, &due));
         }
         if let EventKind::CancelRequested(request) = &event.kind
             && request.accepted
@@ -87,6 +92,14 @@ impl Replay {
             self.due.extend(made);
         }
         true
+    }
+
+    /// Whether a line says what the records say, but for secrets that were masked in it.
+    fn is_told_by(&mut self, line: &Event, due: &Event) -> bool {
+        let same = line == due;
+        let masked = !same && line.at == due.at && line.kind.covers(&due.kind);
+        self.masked |= masked;
+        same || masked
     }
 
     /// Finds out what this line and those with it must be. False where a builder should have told it and has not.

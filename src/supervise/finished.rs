@@ -7,8 +7,10 @@ use crate::cancel::{Answer, Request};
 use crate::event::State;
 use crate::exit;
 use crate::fsio::FsError;
+use crate::mask::Secrets;
 use crate::verdict::{EVIDENCE_LOST, Verdict};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
@@ -41,15 +43,23 @@ impl Finished {
         self.core.bundle.path()
     }
 
+    /// What no file of the bundle may hold.
+    #[must_use]
+    pub fn secrets(&self) -> &Arc<Secrets> {
+        &self.core.secrets
+    }
+
     /// What is missing from the log and not on the wire, where the log could not be written. Somebody else can finish it
     /// from then on.
     pub fn give_up_log(&mut self) -> Option<Unlogged> {
         self.core.recorder.give_up()
     }
 
-    /// The evidence is written: takes the wire away, unless something in it may be missing from the log.
+    /// The evidence is written: takes the wire away, unless something in it may be missing from the log. A wire that
+    /// holds a secret goes in any case.
     pub fn remove_wire(&self) -> Result<(), FsError> {
-        if self.lost.is_none() { self.core.bundle.remove_wire() } else { Ok(()) }
+        let dispensable = self.lost.is_none() || self.core.recorder.has_masked();
+        if dispensable { self.core.bundle.remove_wire() } else { Ok(()) }
     }
 
     /// Says what the evidence lacks; the job fails for it.

@@ -19,7 +19,9 @@ use super::status::Live;
 use super::voice::Voice;
 use crate::attach::Change;
 use crate::cancel::{Cancellation, Request};
-use crate::event::JobStarted;
+use crate::event::{Event, JobStarted};
+use crate::input::Reading;
+use crate::mask::Secrets;
 use crate::wire::Control;
 use std::path::Path;
 use std::sync::Arc;
@@ -36,6 +38,8 @@ pub(super) enum Note {
     JobControl(JobControl),
     /// Somebody asks how the job is.
     Status(SyncSender<Live>),
+    /// What was found out about an input; nothing when there is no more to tell.
+    Input(Option<Box<Event>>),
     /// A pump has carried everything.
     Carried,
     /// Everything was said.
@@ -67,9 +71,11 @@ pub(super) struct Core {
     pub(super) pauses: Arc<Pauses>,
     pub(super) ladder: Ladder,
     pub(super) oom: OomWatch,
+    pub(super) secrets: Arc<Secrets>,
     pub(super) voice: Voice,
     /// The keeper, once it watches over the command.
     pub(super) keeper: Option<OnDuty>,
+    pub(super) inputs: Reading,
     pub(super) tell: Sender<Note>,
     pub(super) notes: Receiver<Note>,
 }
@@ -85,6 +91,12 @@ impl Job {
     #[must_use]
     pub fn bundle(&self) -> &Path {
         self.core.bundle.path()
+    }
+
+    /// What no file of the bundle may hold.
+    #[must_use]
+    pub fn secrets(&self) -> &Arc<Secrets> {
+        &self.core.secrets
     }
 
     /// Runs the command to its end and puts everything on record. `write_interim` is called once if a stop takes its time.

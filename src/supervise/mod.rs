@@ -42,6 +42,7 @@ pub use finished::Finished;
 pub use host::{Host, Patience, host_names, markdown as host_table};
 pub use interim::WriteInterim;
 pub use job::Job;
+pub use keep::settle_output;
 pub use keeper::{KEEPER_VERB, Orphaned, keep};
 pub use prepare::PrepareError;
 pub use recorder::Unlogged;
@@ -49,6 +50,7 @@ pub use sources::SourceError;
 pub use spawn::{EXEC_VERB, Seat, SpawnError, become_command, exec};
 pub use status::{Live, LiveBuild, LivePhase, LiveRequest};
 
+use crate::mask::Rules;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -78,8 +80,12 @@ pub struct Plan {
     pub cancel_on_stdin_close: bool,
     /// Give the command a terminal.
     pub tty: bool,
-    /// Bytes of each output stream that the bundle keeps.
-    pub output_cap: u64,
+    /// Bytes of each output stream that the bundle keeps; none where it keeps no output at all.
+    pub output_cap: Option<u64>,
+    /// Files that the builds are made from, besides the ONNX files that the command names.
+    pub inputs: Vec<PathBuf>,
+    /// Which variables hold secrets.
+    pub masking: Rules,
     /// After a success too, end processes that moved to a session of their own.
     pub kill_daemons: bool,
 }

@@ -22,8 +22,10 @@ use super::waiter;
 use crate::attach::{self, Change};
 use crate::cancel::{Cancellation, Request};
 use crate::clock::Anchor;
-use crate::event::{JobStarted, LogError};
+use crate::event::{EventKind, JobStarted, LogError};
 use crate::fsio::FsError;
+use crate::input::{InputError, Inputs, Reading};
+use crate::mask::{self, Secrets};
 use crate::wire::{Control, Requested, WireError};
 use std::io;
 use std::sync::Arc;
@@ -43,6 +45,9 @@ pub enum PrepareError {
     /// A source of a stop cannot be watched.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// An input cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// The log cannot be started.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -69,6 +74,7 @@ impl Job {
         if plan.cancel_on_stdin_close {
             sources::check_stdin()?;
         }
+        let (inputs, identified) = Inputs::find(&plan.inputs, &plan.argv)?;
         let cancel_file = plan.cancel_file.as_deref().map(CancelFile::watch).transpose()?;
         let anchor = Anchor::now();
         let limits = Limits::of(plan.deadline, host, anchor);
@@ -82,7 +88,8 @@ impl Job {
         waiter::adopt_orphans().map_err(system("become the parent of the command's orphans"))?;
         // Early, so that it is there by the time that the log's beginning is on disk.
         let keeper = Keeper::start(&job).map_err(system("start the keeper of the command"))?;
-        let (stage, streams) = Stage::set(&plan, &bundle, &tell)?;
+        let secrets = Arc::new(Secrets::collect(&plan.masking, std::env::vars_os(), &plan.argv));
+        let (stage, streams) = Stage::set(&plan, &bundle, &secrets, &tell)?;
         let cancellation = Arc::new(cancellation(host, Arc::clone(&control), tell.clone()));
         let pauses = Arc::new(Pauses::default());
         let listener = Listener {
@@ -107,8 +114,14 @@ impl Job {
             warnings,
             ..header(job, &plan, host, ladders, &limits, anchor)
         };
+        let header = without_secrets(header, &secrets);
         let log = bundle.file("events.jsonl");
-        let recorder = Recorder::create(&log, &header, bundle.wire(), Arc::clone(&control))?;
+        let mut recorder = Recorder::create(&log, &header, bundle.wire(), Arc::clone(&control), &secrets)?;
+        for event in &identified {
+            recorder.append(event);
+        }
+        let inputs = Reading::begin(inputs, Box::new(told(&tell, Note::Input)))
+            .map_err(system("start a thread that reads the inputs"))?;
         let registration = register(&bundle, &header, &cancellation, &tell, &voice);
         if let Some(file) = cancel_file {
             file.listen(host, Arc::clone(&cancellation));
@@ -132,8 +145,10 @@ impl Job {
             pauses,
             ladder,
             oom,
+            secrets,
             voice,
             keeper: None,
+            inputs,
             tell,
             notes,
         };
@@ -195,6 +210,15 @@ fn environment(bundle: &Bundle, job: &str, voice: &Voice) -> (Vec<Change>, Vec<S
 
 fn in_words(change: &Change) -> String {
     format!("{}={}: {}", change.name.to_string_lossy(), change.value.to_string_lossy(), change.why)
+}
+
+/// The header without the values that stand after secret-looking options, and without secrets anywhere.
+fn without_secrets(mut header: JobStarted, secrets: &Secrets) -> JobStarted {
+    header.argv = mask::words(&header.argv);
+    match EventKind::JobStarted(header).masked(secrets).into_owned() {
+        EventKind::JobStarted(header) => header,
+        _ => unreachable!("masking makes no other kind of an event"),
+    }
 }
 
 /// Opens the control socket. A job that cannot have one can still be stopped in every other way.

@@ -8,6 +8,7 @@ use crate::event::{
     CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobStarted, LogError, LogWriter,
     OpenPhase, RecordsUnfinished,
 };
+use crate::mask::Secrets;
 use crate::observe::Tracker;
 use crate::verdict::{Judge, Verdict};
 use crate::wire::{Control, DAMAGED, Reader, Record, Unread};
@@ -37,6 +38,8 @@ pub struct Recorder {
     records: Vec<Record>,
     events: Vec<Event>,
     unlogged: Unlogged,
+    /// Libraries that were met since the last question.
+    libraries: Vec<String>,
     dirty: bool,
     /// Whether something was appended that must survive a crash of the machine.
     weighty: bool,
@@ -51,8 +54,9 @@ impl Recorder {
         header: &JobStarted,
         wire: &Path,
         control: Arc<Control>,
+        secrets: &Arc<Secrets>,
     ) -> Result<Self, LogError> {
-        let mut log = LogWriter::create(path, header)?;
+        let mut log = LogWriter::create(path, header)?.masking(Arc::clone(secrets));
         log.sync()?;
         Ok(Self {
             log,
@@ -66,11 +70,18 @@ impl Recorder {
             records: Vec::new(),
             events: Vec::new(),
             unlogged: Unlogged::default(),
+            libraries: Vec::new(),
             dirty: false,
             weighty: false,
             wire_failed: false,
             lost: None,
         })
+    }
+
+    /// Whether what came from the wire, or anything else on record, held a secret.
+    #[must_use]
+    pub fn has_masked(&self) -> bool {
+        self.log.has_masked()
     }
 
     /// The log's file, whose lock whoever shares the handle holds as well.
@@ -140,7 +151,15 @@ impl Recorder {
         self.put(event);
     }
 
+    /// The files of the libraries that were met since this was last called.
+    pub fn take_libraries(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.libraries)
+    }
+
     fn put(&mut self, event: &Event) {
+        if let EventKind::LibraryAttached(library) = &event.kind {
+            self.libraries.push(library.path.clone());
+        }
         self.judge.see(event);
         self.board.note(event);
         self.weighty |= weighty(&event.kind);

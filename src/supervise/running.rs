@@ -20,7 +20,7 @@ use crate::cancel::{Answer, Request, Via};
 use crate::clock::Mono;
 use crate::event::{
     CancelRequested, CommandExited, CommandStarted, Event, EventKind, JobEnded, JobPaused, JobResumed,
-    LadderRung, State,
+    LadderRung, OutputMasked, State,
 };
 use crate::exit;
 use crate::verdict::Verdict;
@@ -33,6 +33,12 @@ use std::time::Duration;
 
 /// How often the wire is looked at while the command lives.
 const TICK: Duration = Duration::from_millis(20);
+/// How long a job that has ended waits for its inputs to be read.
+const READING: Duration = Duration::from_mins(2);
+/// The same where somebody has asked it to stop: a host may end everything soon.
+const READING_HURRIED: Duration = Duration::from_millis(300);
+/// How long the reading may take to notice that it is to stop; a file system that hangs never lets it.
+const READING_STOPS: Duration = Duration::from_millis(200);
 /// How long the keeper has to tell that nothing is left before all processes are looked at for it.
 const TELLING: Duration = Duration::from_millis(10);
 
@@ -53,6 +59,8 @@ pub(super) struct Running {
     named: BTreeSet<u32>,
     /// Pumps that have carried everything already.
     carried: usize,
+    /// Whether everything is known of the inputs.
+    inputs_known: bool,
 }
 
 impl Running {
@@ -73,6 +81,7 @@ impl Running {
             kill_wanted: false,
             named: BTreeSet::new(),
             carried: 0,
+            inputs_known: false,
         };
         running.hear_all();
         let Stage { seat, stdin, stdout, stderr, terminal, backstage } = stage;
@@ -101,6 +110,7 @@ impl Running {
             grace_ms: patience.grace.map(ms),
             kill_after_ms: ms(patience.kill_after),
             output_cap: self.core.plan.output_cap,
+            secrets: self.core.secrets.values(),
         }
     }
 
@@ -145,6 +155,7 @@ impl Running {
                 self.pause(backstage);
             }
             self.core.recorder.poll();
+            self.read_libraries();
             self.mind_phases();
             self.climb();
             if self.exit.is_none() {
@@ -199,6 +210,8 @@ impl Running {
                 // A client that has gone in the meantime needs no answer.
                 let _ = answer.try_send(self.core.recorder.live(self.core.bundle.path(), Mono::now()));
             }
+            Note::Input(Some(event)) => self.core.recorder.append(&event),
+            Note::Input(None) => self.inputs_known = true,
             Note::Carried => self.carried += 1,
             // The loop looks itself whether the pause is still wanted; this has only woken it.
             Note::JobControl(JobControl::Pause) | Note::Said => {}
@@ -424,12 +437,17 @@ impl Running {
         let at = Mono::now();
         self.interim.finish();
         let (pumps, faults) = backstage.finish();
+        if self.core.plan.output_cap.is_some() {
+            let values = self.core.secrets.count();
+            self.record(at, EventKind::OutputMasked(OutputMasked { by: "runner".to_owned(), values }));
+        }
         for fault in &faults {
             self.core.recorder.lose(at, 0, fault);
         }
         self.core.recorder.close(at, "the command's processes ended");
         self.count_losses(at);
         self.settle_daemons();
+        self.know_inputs();
         self.core.cancellation.seal();
         drop(registration);
         self.hear_all();
@@ -460,6 +478,30 @@ impl Running {
         while !family.has_none(Members::All) && Mono::now().since(start) < UNKILLABLE {
             std::thread::sleep(TICK);
             self.kill_the_new();
+        }
+    }
+
+    fn read_libraries(&mut self) {
+        for library in self.core.recorder.take_libraries() {
+            self.core.inputs.library(&library);
+        }
+    }
+
+    /// Waits until the inputs are read: as long as it takes while nobody wants the job to stop, else for a moment.
+    fn know_inputs(&mut self) {
+        self.read_libraries();
+        self.core.inputs.close();
+        let start = Mono::now();
+        let mut stopped_at = None;
+        while !self.inputs_known && stopped_at.is_none_or(|at| Mono::now().since(at) < READING_STOPS) {
+            let patience = if self.accepted.is_some() { READING_HURRIED } else { READING };
+            if stopped_at.is_none() && Mono::now().since(start) >= patience {
+                self.core.inputs.stop();
+                stopped_at = Some(Mono::now());
+            }
+            if let Ok(note) = self.core.notes.recv_timeout(TICK) {
+                self.hear(note);
+            }
         }
     }
 

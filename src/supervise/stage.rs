@@ -10,9 +10,11 @@ use super::spawn::Seat;
 use super::streams::{self, Output, Pump, Target};
 use super::terminal::{Carrying, HandedThrough, Terminal};
 use crate::fsio::FsError;
+use crate::mask::Secrets;
 use std::fs::File;
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 /// What the command will sit on.
@@ -38,10 +40,11 @@ impl Stage {
     pub(super) fn set(
         plan: &Plan,
         bundle: &Bundle,
+        secrets: &Arc<Secrets>,
         tell: &Sender<Note>,
     ) -> Result<(Self, &'static str), PrepareError> {
-        let keep = Keep::new(plan.output_cap);
-        let output = |name, target| Output::create(&bundle.file(name), target);
+        let keep = Keep::new(plan.output_cap, secrets);
+        let output = |name, target| Output::create(&bundle.file(name), target, plan.output_cap.is_some());
         let out = output("stdout.log", Target::Stdout)?;
         if plan.tty {
             return Ok((Self::with_terminal(out, keep, tell)?, "terminal"));

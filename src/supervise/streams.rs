@@ -54,14 +54,24 @@ pub fn are_merged() -> bool {
 pub struct Output {
     path: PathBuf,
     writer: File,
+    reader: File,
+    watch: Option<OwnedFd>,
     target: Target,
+    kept: bool,
 }
 
 impl Output {
-    /// Creates the file.
-    pub fn create(path: &Path, target: Target) -> Result<Self, FsError> {
+    /// Creates the file. One that is not to be kept loses its name at once, so that nothing of it stays whatever happens.
+    pub fn create(path: &Path, target: Target, kept: bool) -> Result<Self, FsError> {
         let writer = fsio::create_append_only(path)?;
-        Ok(Self { path: path.to_path_buf(), writer, target })
+        // Writable, since a hole can only be punched through such a handle.
+        let reader = File::options().read(true).write(true).open(path);
+        let reader = reader.map_err(|e| FsError::new("open", path, e))?;
+        let watch = watch(path);
+        if !kept {
+            std::fs::remove_file(path).map_err(|e| FsError::new("remove", path, e))?;
+        }
+        Ok(Self { path: path.to_path_buf(), writer, reader, watch, target, kept })
     }
 
     /// One more handle for the command to write to.
@@ -72,16 +82,13 @@ impl Output {
 
     /// Starts to carry. `done` is called at the end, on the pump's thread.
     pub fn pump(self, keep: Keep, done: impl FnOnce() + Send + 'static) -> Result<Pump, FsError> {
-        // Writable, since a hole can only be punched through such a handle.
-        let file = File::options().read(true).write(true).open(&self.path);
-        let file = file.map_err(|e| FsError::new("open", &self.path, e))?;
         let (stop_seen, stop) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map_err(|e| FsError::new("make a pipe for", &self.path, e.into()))?;
         let ended = Arc::new(AtomicBool::new(false));
         let mut carrier = Carrier {
-            watch: watch(&self.path),
+            watch: self.watch,
             ended: Arc::clone(&ended),
-            file,
+            file: self.reader,
             stop_seen,
             target: self.target,
             offset: 0,
@@ -92,7 +99,8 @@ impl Output {
             carrier.run();
             done();
         });
-        Ok(Pump { ended, _stop: stop, path: self.path, keep })
+        let kept = self.kept.then_some((self.path, keep));
+        Ok(Pump { ended, _stop: stop, kept })
     }
 }
 
@@ -109,15 +117,15 @@ pub struct Pump {
     ended: Arc<AtomicBool>,
     /// Closing it wakes the thread.
     _stop: OwnedFd,
-    path: PathBuf,
-    keep: Keep,
+    /// The file, where it is to be kept.
+    kept: Option<(PathBuf, Keep)>,
 }
 
 impl Pump {
     /// Says that nothing more will be written: the thread carries what is there and ends. The file in the bundle is
-    /// cut to what it may keep; what is still to be carried is read from the old one.
+    /// cut to what it may keep, and its secrets are masked; what is still to be carried is read from the old one.
     pub fn finish(self) -> Result<(), FsError> {
-        self.keep.cut(&self.path)
+        self.kept.as_ref().map_or(Ok(()), |(path, keep)| keep.settle(path))
     }
 }
 

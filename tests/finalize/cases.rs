@@ -2,8 +2,8 @@
 
 use crate::common::environment;
 use crate::scene::{
-    COMMAND, Happening, LOST, Remains, START, Story, build_start, cut, header, process, returned, start,
-    step, told,
+    COMMAND, Happening, LOST, Remains, START, Story, build_start, cut, header, known, process, returned,
+    start, step, told,
 };
 use crate::segments::{Chain, SLOTS, segment};
 use std::fs;
@@ -245,11 +245,7 @@ fn a_log_that_somebody_writes_is_left_alone() {
     let mut writer = LogWriter::create(&log, &header()).expect("a log");
     writer.flush().expect("the log can be written");
     let before = fs::read(&log).expect("the log");
-    let finish = || {
-        let known =
-            stuckproof::resume::Known { exited: None, events: Vec::new(), reason: LOST, exit_code: 125 };
-        stuckproof::resume::finish(folder.path(), &known, None)
-    };
+    let finish = || stuckproof::resume::finish(folder.path(), &known(&[]), None);
     assert!(matches!(finish(), Err(ResumeError::Busy(_))));
     assert_eq!(fs::read(&log).expect("the log"), before);
     drop(writer);

@@ -6,4 +6,5 @@ mod cli;
 mod common;
 mod damage;
 mod scene;
+mod secrets;
 mod segments;

@@ -13,6 +13,7 @@ use stuckproof::event::{
     JobStarted, LogReader, LogWriter,
 };
 use stuckproof::evidence::{self, Evidence};
+use stuckproof::mask::Secrets;
 use stuckproof::observe::Tracker;
 use stuckproof::resume::{Known, ResumeError, finish};
 use stuckproof::verdict::judge;
@@ -383,7 +384,7 @@ impl Remains {
         exited: Option<(Mono, CommandExited)>,
         events: Vec<Event>,
     ) -> Result<Evidence, ResumeError> {
-        finish(self.path(), &Known { exited, events, reason: LOST, exit_code: 125 }, None)
+        finish(self.path(), &Known { exited, events, ..known(&[]) }, None)
     }
 
     /// Every event of the log, which must have no fault.
@@ -412,6 +413,19 @@ impl Remains {
             }
         }
         files
+    }
+}
+
+/// What whoever finishes a bundle by hand knows: nothing but these secrets.
+pub fn known(secrets: &[&str]) -> Known<'static> {
+    Known {
+        exited: None,
+        events: Vec::new(),
+        reason: LOST,
+        exit_code: 125,
+        by: "finalize",
+        output_cap: u64::MAX,
+        secrets: Arc::new(Secrets::new(secrets.iter().map(Into::into))),
     }
 }
 

@@ -7,8 +7,11 @@ mod job_control;
 mod keeper_lost;
 mod leftovers;
 mod odd_places;
+#[path = "../cli/planted.rs"]
+mod planted;
 #[allow(dead_code, reason = "the tests of the command line need more of it")]
 #[path = "../cli/rig.rs"]
 mod rig;
 mod runner_lost;
+mod secrets;
 mod watch;

@@ -9,7 +9,8 @@ use stuckproof::baseline::{
 use stuckproof::clock::Mono;
 use stuckproof::event::{
     BuildFacts, CancelRequested, CancelSource, CommandExited, CommandStarted, Event, EventKind, EvidenceLost,
-    JobEnded, JobStarted, LadderRung, LogWriter, ProfileShape, Tensor,
+    InputDigested, InputIdentified, InputKind, JobEnded, JobStarted, LadderRung, LogWriter, ProfileShape,
+    Tensor,
 };
 use stuckproof::evidence::{self, Bundle};
 use stuckproof::observe::Tracker;
@@ -218,6 +219,28 @@ impl Job {
     pub fn event(&mut self, kind: EventKind) -> &mut Self {
         self.push(Event { at: Mono(self.now), kind });
         self
+    }
+
+    /// An input that was looked at.
+    pub fn input(&mut self, input: u32, kind: InputKind, path: &str) -> &mut Self {
+        self.event(EventKind::InputIdentified(InputIdentified {
+            input,
+            kind,
+            path: path.to_owned(),
+            of: None,
+            bytes: Some(5),
+            modified_ns: Some(1_800_000_000_000_000_000),
+            inode: Some(12),
+            build_id: None,
+            reason: None,
+        }))
+    }
+
+    /// An input that was read, or could not be.
+    pub fn digested(&mut self, input: u32, sha256: Option<&str>) -> &mut Self {
+        let reason = sha256.is_none().then(|| "it cannot be read: Input/output error".to_owned());
+        let sha256 = sha256.map(str::to_owned);
+        self.event(EventKind::InputDigested(InputDigested { input, sha256, reason }))
     }
 
     /// A record of build 1 of the command's process.

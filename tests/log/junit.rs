@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use stuckproof::event::{CancelSource, JobStarted};
+use stuckproof::event::{CancelSource, EventKind, InputChanged, InputKind, JobStarted};
 use stuckproof::evidence::{self, Bundle, JUNIT};
 use stuckproof::wire::Severity;
 
@@ -167,6 +167,7 @@ fn the_criteria_follow_from_the_evidence() {
     let report = check(&job.bundle(), &written(&job));
     let of = |name: &str| &case(&report, "stuckproof.build-1", name).status;
     for held in [
+        "1 baseline",
         "2 phase tree",
         "3 one cancellation state",
         "4 cooperative acknowledgement",
@@ -174,7 +175,7 @@ fn the_criteria_follow_from_the_evidence() {
     ] {
         assert!(matches!(of(held), TestCaseStatus::Success { .. }), "{held}: {:?}", of(held));
     }
-    for untold in ["1 baseline", "6 artifacts", "7 timing cache", "8 recovery"] {
+    for untold in ["6 artifacts", "7 timing cache", "8 recovery"] {
         assert!(matches!(of(untold), TestCaseStatus::Skipped { .. }), "{untold}: {:?}", of(untold));
     }
     let mut job = killed();
@@ -198,6 +199,48 @@ fn the_criteria_follow_from_the_evidence() {
     let report = check(&lost.bundle(), &written(&lost));
     assert!(wrong(case(&report, "stuckproof.build-2", "the build")).is_some());
     assert!(wrong(case(&report, "stuckproof.build-1", "the build")).is_none());
+}
+
+#[test]
+fn the_baseline_needs_what_is_in_the_inputs() {
+    type Edit = fn(&mut Job) -> &mut Job;
+    let judged = |edit: Edit| {
+        let mut job = Job::new();
+        edit(job.at(1));
+        job.at(40).tell_of(COMMAND, 0, rtx(true)).at(50).tell(build_start()).tell(described());
+        job.tell(start("Building engine", None, 1))
+            .at(60)
+            .tell(finish("Building engine"))
+            .tell(returned(true));
+        job.exit(Some(0), None).end(0);
+        job.baseline(&host(None));
+        let report = read(&written(&job));
+        let status = case(&report, "stuckproof.build-1", "1 baseline").status.clone();
+        let hash = job.bundle().summary.build_config_hash.is_some();
+        (status, hash, job.bundle().evidence.builds[0].config_hash_partial)
+    };
+    let (status, ..) = judged(|job| job.input(1, InputKind::Argument, "m").digested(1, Some("ab")));
+    assert!(matches!(status, TestCaseStatus::Success { .. }), "{status:?}");
+    let (status, hash, partial) = judged(|job| job);
+    assert!(matches!(status, TestCaseStatus::Skipped { .. }) && hash && partial, "{status:?}");
+    let gaps: [(Edit, &str); 3] = [
+        (|job| job.input(1, InputKind::Argument, "m"), "the record ends before it was read"),
+        (|job| job.input(1, InputKind::Argument, "m").digested(1, None), "it cannot be read"),
+        (
+            |job| {
+                job.input(1, InputKind::Argument, "m").digested(1, Some("ab"));
+                let what = "it has 7 bytes, and had 5".to_owned();
+                job.event(EventKind::InputChanged(InputChanged { input: 1, what }))
+            },
+            "changed while the job ran: it has 7 bytes",
+        ),
+    ];
+    for (edit, why) in gaps {
+        let (status, hash, partial) = judged(edit);
+        assert!(!hash && !partial);
+        let told = matches!(&status, TestCaseStatus::NonSuccess { message: Some(said), .. } if said.as_str().contains(why));
+        assert!(told, "{status:?}");
+    }
 }
 
 #[test]

@@ -12,10 +12,10 @@ use stuckproof::clock::{Anchor, Mono};
 use stuckproof::event::{
     ApplicationDeclined, AttachRefused, BuildDescribed, BuildFacts, BuildReturned, BuildStarted,
     CancelAcknowledged, CancelRequested, CancelSource, CancelState, CommandExited, CommandStarted, Encoder,
-    Ending, Event, EventKind, EvidenceLost, HostProfile, JobEnded, JobPaused, JobResumed, JobStarted,
-    LadderRung, LeftoverFound, LibraryAttached, Line, LogError, LogFault, LogReader, LogWriter, Message,
-    OpenPhase, PhaseAborted, PhaseFinished, PhaseStarted, ProfileShape, RecordsUnfinished, State,
-    StepCompleted, Tensor,
+    Ending, Event, EventKind, EvidenceLost, HostProfile, InputChanged, InputDigested, InputIdentified,
+    InputKind, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Line,
+    LogError, LogFault, LogReader, LogWriter, Message, OpenPhase, OutputMasked, PhaseAborted, PhaseFinished,
+    PhaseStarted, ProfileShape, RecordsUnfinished, State, StepCompleted, Tensor,
 };
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(stuckproof::evidence::schema);
@@ -225,7 +225,38 @@ fn of_the_processes() -> impl Strategy<Value = EventKind> {
     let leftover = (any::<[u32; 2]>(), text(), text()).prop_map(|([pid, session], name, action)| {
         EventKind::LeftoverFound(LeftoverFound { pid, name, session, action })
     });
-    prop_oneof![paused, resumed, leftover]
+    let masked =
+        (text(), any::<u64>()).prop_map(|(by, values)| EventKind::OutputMasked(OutputMasked { by, values }));
+    prop_oneof![paused, resumed, leftover, masked].boxed()
+}
+
+/// What is known of the files that builds are made from.
+fn of_an_input() -> impl Strategy<Value = EventKind> {
+    let kinds = vec![InputKind::Declared, InputKind::Argument, InputKind::External, InputKind::Library];
+    let numbers = any::<(u32, Option<u32>, Option<u64>, Option<i64>, Option<u64>)>();
+    let identified =
+        (proptest::sample::select(kinds), text(), option::of(text()), option::of(text()), numbers);
+    let identified =
+        identified.prop_map(|(kind, path, build_id, reason, (input, of, bytes, modified_ns, inode))| {
+            EventKind::InputIdentified(InputIdentified {
+                input,
+                kind,
+                path,
+                of,
+                bytes,
+                modified_ns,
+                inode,
+                build_id,
+                reason,
+            })
+        });
+    let digested =
+        (any::<u32>(), option::of(text()), option::of(text())).prop_map(|(input, sha256, reason)| {
+            EventKind::InputDigested(InputDigested { input, sha256, reason })
+        });
+    let changed = (any::<u32>(), text())
+        .prop_map(|(input, what)| EventKind::InputChanged(InputChanged { input, what }));
+    prop_oneof![identified.boxed(), digested.boxed(), changed.boxed()]
 }
 
 fn last() -> impl Strategy<Value = EventKind> {
@@ -273,7 +304,7 @@ fn first() -> impl Strategy<Value = JobStarted> {
 /// The events of a log: a header, at most so many of anything, and an end or not.
 pub fn events(most: usize) -> impl Strategy<Value = Vec<Event>> {
     let at = prop_oneof![START..START + 10_000_000_000, any::<u64>()].prop_map(Mono);
-    let kind = prop_oneof![4 => frequent(), 2 => of_a_build(), 2 => of_the_job().boxed(), 1 => of_the_processes().boxed()];
+    let kind = prop_oneof![4 => frequent(), 2 => of_a_build(), 2 => of_the_job().boxed(), 1 => of_the_processes().boxed(), 1 => of_an_input().boxed()];
     (first(), vec((at, kind), 0..most), option::of(last())).prop_map(|(first, middle, last)| {
         let head = Event { at: first.anchor().mono, kind: EventKind::JobStarted(first) };
         let middle = middle.into_iter().map(|(at, kind)| Event { at, kind });

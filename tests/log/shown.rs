@@ -9,8 +9,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::fs;
 use stuckproof::event::{
-    AttachRefused, CancelSource, EventKind, JobPaused, JobResumed, LeftoverFound, LogWriter,
-    RecordsUnfinished,
+    AttachRefused, CancelSource, EventKind, InputChanged, InputKind, JobPaused, JobResumed, LeftoverFound,
+    LogWriter, OutputMasked, RecordsUnfinished,
 };
 use stuckproof::evidence::{self, EvidenceError, JobState};
 use stuckproof::render::{Style, show};
@@ -27,6 +27,7 @@ fn shown(job: &mut Job) -> String {
 /// A build that is asked to stop inside a long step, and does.
 pub fn cancelled() -> Job {
     let mut job = Job::new();
+    job.at(1).input(1, InputKind::Argument, "model one.onnx").digested(1, Some(&"ab".repeat(32)));
     job.at(40).tell_of(COMMAND, 0, rtx(true));
     job.at(50).tell(build_start()).tell(described()).tell(start("Building engine", None, 6));
     job.at(60).tell(step("Building engine", 0, 0));
@@ -44,6 +45,7 @@ pub fn cancelled() -> Job {
     let said = "IBuilder::buildSerializedNetwork: Error Code 7: Internal Error (BuildCanceled)";
     job.at(12_250).tell(message(Severity::Error, said)).tell(returned(false));
     job.at(12_400).exit(Some(1), None);
+    job.at(12_405).event(EventKind::OutputMasked(OutputMasked { by: "runner".to_owned(), values: 2 }));
     job.at(12_410).end(1);
     job.baseline(&host(None));
     job
@@ -52,7 +54,12 @@ pub fn cancelled() -> Job {
 /// A build that fails with errors of its own, after an error that no build had yet begun for.
 pub fn failed() -> Job {
     let mut job = Job::new();
+    job.at(1).input(1, InputKind::Declared, "model.onnx").digested(1, None);
     job.at(40).tell_of(COMMAND, 0, rtx(false));
+    job.event(EventKind::InputChanged(InputChanged {
+        input: 1,
+        what: "it has 7 bytes, and had 5".to_owned(),
+    }));
     job.at(42).tell_of(COMMAND, 0, message(Severity::Error, "ModelImporter: node 3 has a doubtful type"));
     job.at(50).tell(build_start()).tell(start("Building engine", None, 6));
     job.at(90).tell(message(

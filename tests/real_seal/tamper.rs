@@ -196,8 +196,8 @@ const FILES: [Change; 31] = [
         s.victim.write("evidence.json", format!("{}1{}", &right[..at], &right[at..]));
         s.victim.reseal();
     }),
-    ("the engine is another", 2, "derived evidence.json builds.0.bytes", |s| {
-        s.victim.replace("evidence.json", "\"bytes\": ", "\"bytes\": 1");
+    ("the engine was never returned", 2, "derived evidence.json builds.0.engine", |s| {
+        s.victim.replace("evidence.json", "\"engine\": true", "\"engine\": false");
         s.victim.reseal();
     }),
     ("a phase is another", 2, "derived phases.json builds.0.phases.0.name", |s| {

@@ -1,8 +1,10 @@
 //! The eight criteria of the Stuck-Build Acceptance Test, judged on the evidence alone.
 
 use crate::baseline::Baseline;
+use crate::event::InputKind;
+use crate::evidence::config;
 use crate::evidence::derive::FOREIGN_STATE;
-use crate::evidence::{Build, BuildPhases, End, Evidence, JobState};
+use crate::evidence::{Build, BuildPhases, End, Evidence, Input, JobState};
 
 /// What became of a criterion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,11 +88,28 @@ fn baseline(case: &Case) -> Finding {
         (_, Some(facts)) if facts.incomplete => {
             Failed("what the builder was given to build is on record in part only".to_owned())
         }
-        _ => NotJudged(
-            "host, GPU, library and configuration were recorded before the first phase; this version records no \
-             hashes of inputs and no output path"
+        _ => inputs(&case.evidence.inputs, first),
+    }
+}
+
+/// That every input was looked at before the first phase, and that what is in it is known.
+fn inputs(inputs: &[Input], first: Option<u64>) -> Finding {
+    let mut files = inputs.iter().filter(|input| input.kind != InputKind::Library).peekable();
+    if files.peek().is_none() {
+        return NotJudged(
+            "host, GPU, library and configuration were recorded before the first phase, but no input is known: the \
+             command names no ONNX file, and none was declared with --input"
                 .to_owned(),
-        ),
+        );
+    }
+    if let Err(why) = config::contents(inputs) {
+        return Failed(why);
+    }
+    match files.find(|input| first.is_some_and(|first| input.t_ns > first)) {
+        Some(late) => {
+            Failed(format!("the input {} was looked at only after the first phase had begun", late.path))
+        }
+        None => Held,
     }
 }
 

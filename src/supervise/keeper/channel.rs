@@ -34,8 +34,10 @@ pub struct Orders {
     pub grace_ms: Option<u64>,
     /// From SIGTERM to SIGKILL, milliseconds.
     pub kill_after_ms: u64,
-    /// Bytes of each output stream that the bundle keeps.
-    pub output_cap: u64,
+    /// Bytes of each output stream that the bundle keeps, where it keeps any.
+    pub output_cap: Option<u64>,
+    /// What no file of the bundle may hold.
+    pub secrets: Vec<OsString>,
 }
 
 /// What the keeper tells the runner.
@@ -193,7 +195,8 @@ mod tests {
             wire: odd.clone(),
             grace_ms: None,
             kill_after_ms: 5,
-            output_cap: 6,
+            output_cap: Some(6),
+            secrets: vec![odd.clone()],
         };
         runner.hand_over(&[file.as_fd()]).unwrap();
         runner.send(&orders).unwrap();
@@ -205,7 +208,7 @@ mod tests {
         file.read_to_string(&mut text).unwrap();
         assert_eq!(text, "through");
         let received: Orders = keeper.receive().unwrap().unwrap();
-        assert_eq!((&received.argv[0], &received.bundle), (&odd, &odd));
+        assert_eq!((&received.argv[0], &received.bundle, &received.secrets[0]), (&odd, &odd, &odd));
         drop(runner);
         assert!(keeper.take_over().unwrap().is_empty());
     }

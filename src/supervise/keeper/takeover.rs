@@ -7,9 +7,9 @@ use crate::clock::Mono;
 use crate::event::{
     CancelRequested, CancelSource, CommandExited, CommandStarted, Event, EventKind, LadderRung, LogReader,
 };
+use crate::mask::Secrets;
 use crate::supervise::family::Members;
 use crate::supervise::host::Patience;
-use crate::supervise::keep::Keep;
 use crate::supervise::kin::Process;
 use crate::supervise::ladder::{LEFTOVER_GRACE, Ladder, Rung, UNKILLABLE};
 use crate::verdict::RUNNER_LOST;
@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The longest that a builder may take to answer. Whoever killed the runner may not give the keeper long either.
@@ -42,6 +43,10 @@ pub struct Orphaned {
     pub events: Vec<Event>,
     /// The log, whose lock it shares: as long as this is held, nobody else finishes the bundle.
     pub log: Option<OwnedFd>,
+    /// Bytes of each output stream that the bundle is to keep.
+    pub output_cap: u64,
+    /// What no file of the bundle may hold.
+    pub secrets: Arc<Secrets>,
 }
 
 /// Stops the build, ends what is left, and tells what was seen.
@@ -59,11 +64,12 @@ pub(super) fn take_over(guard: Guard) -> Orphaned {
     // After the end is on record, all that is left are daemons that may stay.
     if !logged.ended {
         takeover.end_rest();
-        cut_output(&bundle, takeover.guard.orders.output_cap);
     }
     let Takeover { guard, events, .. } = takeover;
     // Where the end is on record already, this vouches for it.
-    Orphaned { bundle, exited: guard.exit, events, log: guard.log }
+    let output_cap = guard.orders.output_cap.unwrap_or_default();
+    let secrets = Arc::new(Secrets::new(guard.orders.secrets));
+    Orphaned { bundle, exited: guard.exit, events, log: guard.log, output_cap, secrets }
 }
 
 /// What of the command's life the log tells.
@@ -241,12 +247,4 @@ fn build_runs(wire: &Path) -> bool {
         }
     }
     !running.is_empty()
-}
-
-/// Keeps of the command's output what the bundle is to hold.
-fn cut_output(bundle: &Path, cap: u64) {
-    for name in ["stdout.log", "stderr.log"] {
-        // One that is not there is not needed, and one that cannot be cut stays whole.
-        let _ = Keep::new(cap).cut(&bundle.join(name));
-    }
 }

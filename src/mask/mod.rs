@@ -1,29 +1,34 @@
 //! Secrets do not belong into a bundle: what looks like one is masked, by the name that it stands under or by its place
-//! in an address.
+//! in an address, and its value wherever else it turns up.
+
+mod rules;
+mod secrets;
+mod stream;
+
+pub use rules::{Rules, is_secret};
+pub use secrets::{SHORTEST, Secrets};
+pub use stream::copy;
 
 /// What stands in a secret's place.
 pub const MASK: &str = "(masked)";
 
-/// Parts of the names of variables and options whose values are nobody's business.
-const SECRET: [&str; 11] = [
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "KEY",
-    "CREDENTIAL",
-    "AUTH",
-    "COOKIE",
-    "SIGNATURE",
-    "PRIVATE",
-];
-
-/// Whether a variable or an option of this name holds a secret, as far as a name can tell.
+/// Whether a text can be what masking made of another: every [`MASK`] in it stands for one character or more.
 #[must_use]
-pub fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    SECRET.iter().any(|part| name.contains(part))
+pub fn covers(masked: &str, raw: &str) -> bool {
+    let mut parts: Vec<&str> = masked.split(MASK).collect();
+    let first = parts.remove(0);
+    let Some(mut rest) = raw.strip_prefix(first) else { return false };
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        let Some(found) = skip_one(rest).and_then(|after| after.split_once(part)) else { return false };
+        rest = found.1;
+    }
+    skip_one(rest).is_some_and(|after| after.ends_with(last))
+}
+
+fn skip_one(text: &str) -> Option<&str> {
+    let mut chars = text.chars();
+    chars.next().map(|_| chars.as_str())
 }
 
 /// The value of a variable or an option, masked where its name or an address in it calls for that.
@@ -74,13 +79,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_what_is_secret() {
-        for name in ["NVIDIA_API_KEY", "trt_token", "--auth-file", "CUDA_PASSWORD"] {
-            assert!(is_secret(name), "{name}");
+    fn a_masked_text_is_known_again() {
+        for (masked, raw) in [
+            ("plain", "plain"),
+            ("a (masked) b", "a secret b"),
+            ("(masked)", "x"),
+            ("(masked)-(masked)", "one-two"),
+            ("(masked)", "(masked)"),
+        ] {
+            assert!(covers(masked, raw), "{masked} covers {raw}");
         }
-        for name in ["CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "OMP_NUM_THREADS"] {
-            assert!(!is_secret(name), "{name}");
+        for (masked, raw) in
+            [("plain", "plain "), ("a (masked) b", "a  c"), ("(masked)", ""), ("x(masked)x", "x")]
+        {
+            assert!(!covers(masked, raw), "{masked} does not cover {raw}");
         }
+    }
+
+    #[test]
+    fn an_empty_value_is_no_secret() {
         assert_eq!(value("NVIDIA_API_KEY", "nvapi-1"), MASK);
         assert_eq!(value("NVIDIA_API_KEY", ""), "", "that it is empty is a fact and no secret");
     }
