@@ -31,6 +31,8 @@ pub enum Via {
     StdinClosed,
     /// The time given by `--deadline` was over.
     Deadline,
+    /// A build stalled, and `--on-stall cancel` was given.
+    Stall,
     /// A phase was open for longer than `--max-phase` allows.
     PhaseLimit,
     /// The runner died, and the keeper took its place.
@@ -38,7 +40,7 @@ pub enum Via {
 }
 
 impl Via {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Interrupt,
         Self::Terminate,
         Self::HangUp,
@@ -46,6 +48,7 @@ impl Via {
         Self::CancelFile,
         Self::StdinClosed,
         Self::Deadline,
+        Self::Stall,
         Self::PhaseLimit,
         Self::RunnerLost,
     ];
@@ -61,6 +64,7 @@ impl Via {
             Self::CancelFile => "cancel file",
             Self::StdinClosed => "stdin closed",
             Self::Deadline => "deadline",
+            Self::Stall => "stall",
             Self::PhaseLimit => "phase limit",
             Self::RunnerLost => "runner lost",
         }

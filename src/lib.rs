@@ -5,9 +5,9 @@
 //!
 //! | level | modules |
 //! |---|---|
-//! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`] |
+//! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`], [`procfs`], [`shown`] |
 //! | 1 | [`digest`], [`event`], [`sign`] |
-//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`] |
+//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`resources`], [`stall`], [`history`] |
 //! | 3 | [`observe`], [`supervise`] |
 //! | 4 | [`evidence`], [`seal`], [`resume`] |
 //! | 5 | [`render`], [`verify`] |
@@ -23,13 +23,18 @@ pub mod event;
 pub mod evidence;
 pub mod exit;
 pub mod fsio;
+pub mod history;
 pub mod input;
 pub mod mask;
 pub mod observe;
+pub mod procfs;
 pub mod render;
+pub mod resources;
 pub mod resume;
 pub mod seal;
+pub mod shown;
 pub mod sign;
+pub mod stall;
 pub mod supervise;
 pub mod verdict;
 pub mod verify;

@@ -2,13 +2,15 @@
 
 use super::masking::Masking;
 use super::{fail, say, signing_key};
-use crate::evidence;
+use crate::event::HostReported;
+use crate::evidence::{self, EVENTS, EVIDENCE};
 use crate::exit;
 use crate::mask::Secrets;
 use crate::render;
 use crate::resume;
 use crate::seal;
 use crate::sign::SigningKey;
+use crate::supervise::{self, DEFAULT_FOLDER};
 use crate::verify::{Wanted, verify};
 use clap::Args;
 use std::io;
@@ -22,9 +24,13 @@ pub(super) struct Options {
     /// [default: that of `STUCKPROOF_SIGN_KEY`, if set]
     #[arg(long, value_name = "KEY")]
     sign: Option<PathBuf>,
-    /// The bundles' folders; one that is sealed is left as it is
-    #[arg(required = true, value_name = "BUNDLE")]
+    /// The bundles' folders, or folders of bundles; a bundle that is sealed is left as it is
+    #[arg(value_name = "BUNDLE", default_value = DEFAULT_FOLDER)]
     bundles: Vec<PathBuf>,
+    /// What the CI host says of its job, for the record of a bundle that is finished here; GitLab, Azure and Buildkite say
+    /// it in a variable
+    #[arg(long, value_name = "STATUS")]
+    host_status: Option<String>,
     #[command(flatten)]
     masking: Masking,
 }
@@ -35,10 +41,15 @@ pub(super) fn main(options: Options) -> ExitCode {
         Ok(key) => key,
         Err(e) => return fail(&e),
     };
+    let host = supervise::host_report(options.host_status.as_deref());
+    if let Some(HostReported { status, told_by }) = &host {
+        say(&format!("the host says {status} ({told_by})"));
+    }
     let mut code = ExitCode::SUCCESS;
     let secrets = Arc::new(Secrets::collect(&options.masking.into(), std::env::vars_os(), &[]));
-    for bundle in &options.bundles {
-        if let Err(why) = finalize(bundle, &secrets, key.as_ref()) {
+    let found = options.bundles.iter().flat_map(|folder| bundles_in(folder));
+    for result in found.map(|bundle| finalize(&bundle?, host.clone(), &secrets, key.as_ref())) {
+        if let Err(why) = result {
             say(&why);
             code = ExitCode::from(exit::OWN_FAULT);
         }
@@ -46,9 +57,31 @@ pub(super) fn main(options: Options) -> ExitCode {
     code
 }
 
-fn finalize(bundle: &Path, secrets: &Arc<Secrets>, key: Option<&SigningKey>) -> Result<(), String> {
+/// The bundle that a folder is, or the bundles in it.
+fn bundles_in(folder: &Path) -> Vec<Result<PathBuf, String>> {
+    let is_bundle =
+        |path: &Path| [EVENTS, EVIDENCE].iter().any(|name| path.join(name).symlink_metadata().is_ok());
+    if is_bundle(folder) {
+        return vec![Ok(folder.to_owned())];
+    }
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_bundle(path)).collect();
+    found.sort();
+    if found.is_empty() {
+        let why = "no job was begun there, or its --bundle was another folder";
+        return vec![Err(format!("there is no bundle in {}: {why}", folder.display()))];
+    }
+    found.into_iter().map(Ok).collect()
+}
+
+fn finalize(
+    bundle: &Path,
+    host: Option<HostReported>,
+    secrets: &Arc<Secrets>,
+    key: Option<&SigningKey>,
+) -> Result<(), String> {
     let was_sealed = seal::is_sealed(bundle);
-    resume::finish_abandoned(bundle, secrets, key).map_err(|e| e.to_string())?;
+    resume::finish_abandoned(bundle, host, secrets, key).map_err(|e| e.to_string())?;
     let finished = evidence::load(bundle).map_err(|e| e.to_string())?;
     render::past(&finished, &mut io::stdout().lock()).or_else(|e| unless_left(&e))?;
     if was_sealed { check(bundle) } else { Ok(()) }

@@ -25,6 +25,7 @@ pub(super) fn main(_: &Options) -> ExitCode {
     let known = Known {
         exited,
         events,
+        host: None,
         reason: "the runner was lost",
         exit_code: exit::OWN_FAULT,
         by: "keeper",

@@ -5,6 +5,7 @@ mod cancel;
 mod completions;
 mod duration;
 mod finalize;
+mod history;
 mod keep;
 mod masking;
 mod run;

@@ -1,11 +1,11 @@
 //! `stuckproof run`.
 
 use super::masking::Masking;
-use super::{duration, fail, refuse, say, signing_key, size};
+use super::{duration, fail, history, refuse, say, signing_key, size};
 use crate::evidence::Bundle;
 use crate::resume::{self, Known};
 use crate::sign::SigningKey;
-use crate::supervise::{self, Deadline, Finished, Grace, Job, Plan, Unlogged};
+use crate::supervise::{self, Deadline, Finished, Grace, Heartbeat, Job, OnStall, Plan, Unlogged};
 use crate::{baseline, evidence, exit, fsio, seal};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -59,6 +59,19 @@ pub(super) struct Options {
     /// servers); after anything else they are ended in any case
     #[arg(long)]
     kill_daemons: bool,
+    /// How long a silent build may be idle before it counts as stalled
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = stall_after)]
+    stall_after: Duration,
+    /// What to do when a build stalls: say it, or ask it to stop as well
+    #[arg(long, value_name = "report|cancel", default_value = "report", value_parser = on_stall)]
+    on_stall: OnStall,
+    /// Say what the build is doing after so much silence of the command, or `none` [default: 60s under a CI host]
+    #[arg(long, value_name = "DURATION|none", value_parser = heartbeat)]
+    heartbeat: Option<Heartbeat>,
+    /// The folder that remembers earlier builds, or `none` [default: `$STUCKPROOF_HISTORY`, else stuckproof/history in
+    /// the user's cache folder]
+    #[arg(long, value_name = "DIR|none")]
+    history: Option<PathBuf>,
     /// A file that the build is made from, for the evidence and the hash of the build; may be repeated. ONNX files that
     /// the command names are found, and so are the files that they keep weights in
     #[arg(long = "input", value_name = "PATH")]
@@ -90,6 +103,24 @@ fn grace(text: &str) -> Result<Grace, String> {
     if text == "none" { Ok(Grace::Unlimited) } else { duration::parse(text).map(Grace::Limit) }
 }
 
+fn heartbeat(text: &str) -> Result<Heartbeat, String> {
+    if text == "none" { Ok(Heartbeat::Never) } else { duration::parse(text).map(Heartbeat::Every) }
+}
+
+fn on_stall(text: &str) -> Result<OnStall, String> {
+    match text {
+        "report" => Ok(OnStall::Report),
+        "cancel" => Ok(OnStall::Cancel),
+        _ => Err("write report or cancel".to_owned()),
+    }
+}
+
+/// Less than a second is less than the time between two samples.
+fn stall_after(text: &str) -> Result<Duration, String> {
+    let span = duration::parse(text)?;
+    if span < Duration::from_secs(1) { Err("a stall takes at least 1s".to_owned()) } else { Ok(span) }
+}
+
 impl From<Options> for Plan {
     fn from(options: Options) -> Self {
         Self {
@@ -108,6 +139,10 @@ impl From<Options> for Plan {
             inputs: options.inputs,
             masking: options.masking.into(),
             kill_daemons: options.kill_daemons,
+            stall_after: options.stall_after,
+            on_stall: options.on_stall,
+            heartbeat: options.heartbeat.unwrap_or(Heartbeat::Host),
+            history: history::store(options.history),
         }
     }
 }
@@ -125,7 +160,9 @@ pub(super) fn main(options: Options) -> ExitCode {
         Ok(key) => key,
         Err(e) => return fail(&e),
     };
-    let job = match Job::prepare(options.into()) {
+    let plan = Plan::from(options);
+    let history = plan.history.clone();
+    let job = match Job::prepare(plan) {
         Ok(job) => job,
         Err(e) => return fail(&e),
     };
@@ -148,6 +185,9 @@ pub(super) fn main(options: Options) -> ExitCode {
     if let Err(e) = fsio::release(finished.bundle()) {
         finished.fail(e.to_string());
     }
+    if let Some(history) = history {
+        history::learn(history, finished.bundle());
+    }
     ExitCode::from(finished.leave())
 }
 
@@ -158,6 +198,7 @@ fn write(finished: &mut Finished, key: Option<&SigningKey>) -> Result<Option<Bun
         let known = Known {
             exited,
             events,
+            host: None,
             reason: "the log could not be written",
             exit_code: exit::OWN_FAULT,
             by: "runner",

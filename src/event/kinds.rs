@@ -1,5 +1,6 @@
 //! The kinds of events, as the rest of the program speaks of them. `docs/evidence.md` is the reference for readers.
 
+use super::silence::{BuildExpected, SilenceJudged};
 use crate::clock::Mono;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,10 @@ pub enum EventKind {
     Message(Message),
     /// A build method returned.
     BuildReturned(BuildReturned),
+    /// Earlier builds make something expect of this one.
+    BuildExpected(BuildExpected),
+    /// The verdict on a silence changed.
+    SilenceJudged(SilenceJudged),
     /// A stop was requested.
     CancelRequested(CancelRequested),
     /// A builder answered a request.
@@ -81,6 +86,8 @@ pub enum EventKind {
     RecordsUnfinished(RecordsUnfinished),
     /// Records that the wire lost or could not decode.
     EvidenceLost(EvidenceLost),
+    /// What the host says of its job, once the runner was lost.
+    HostReported(HostReported),
     /// The last line.
     JobEnded(JobEnded),
 }
@@ -457,7 +464,7 @@ pub struct CancelRequested {
     /// Who asked.
     pub source: CancelSource,
     /// The exact way: `SIGINT`, `SIGTERM`, `SIGHUP`, `control socket`, `cancel file`, `stdin closed`, `deadline`,
-    /// `phase limit`.
+    /// `phase limit`, `stall`.
     pub via: String,
     /// What the asker gave as a reason, or null.
     pub reason: Option<String>,
@@ -657,6 +664,16 @@ pub struct EvidenceLost {
     pub records: u64,
     /// What happened, for a person.
     pub reason: String,
+}
+
+/// Fields of `hostReported`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostReported {
+    /// What became of the host's job, in the host's own word: `canceled`, `failed`, `timed_out` …
+    pub status: String,
+    /// Where that stands: the name of a variable, or `--host-status`.
+    pub told_by: String,
 }
 
 /// The terminal states.

@@ -3,10 +3,11 @@
 use super::kinds::{
     ApplicationDeclined, AttachRefused, BuildDescribed, BuildReturned, BuildStarted, CancelAcknowledged,
     CancelRequested, CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost,
-    InputChanged, InputDigested, InputIdentified, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung,
-    LeftoverFound, LibraryAttached, Message, OutputMasked, PhaseAborted, PhaseFinished, PhaseStarted,
-    RecordsUnfinished, StepCompleted,
+    HostReported, InputChanged, InputDigested, InputIdentified, JobEnded, JobPaused, JobResumed, JobStarted,
+    LadderRung, LeftoverFound, LibraryAttached, Message, OutputMasked, PhaseAborted, PhaseFinished,
+    PhaseStarted, RecordsUnfinished, StepCompleted,
 };
+use super::silence::{BuildExpected, SilenceJudged};
 use super::text::plain;
 use crate::clock::Mono;
 use crate::digest::Hex;
@@ -104,6 +105,8 @@ kinds! {
     ApplicationDeclined = "applicationDeclined" build,
     Message = "message" build,
     BuildReturned = "buildReturned" build,
+    BuildExpected = "buildExpected" build,
+    SilenceJudged = "silenceJudged" build,
     CancelRequested = "cancelRequested" job,
     CancelAcknowledged = "cancelAcknowledged" build,
     LadderRung = "ladderRung" job,
@@ -117,6 +120,7 @@ kinds! {
     OutputMasked = "outputMasked" job,
     RecordsUnfinished = "recordsUnfinished" job,
     EvidenceLost = "evidenceLost" job,
+    HostReported = "hostReported" job,
     JobEnded = "jobEnded" job,
 }
 

@@ -65,6 +65,8 @@ impl EventKind {
             Self::ApplicationDeclined(declined) => hide(&mut declined.name),
             Self::Message(message) if message.truncated => secrets.hide_cut(&mut message.text),
             Self::Message(message) => hide(&mut message.text),
+            Self::BuildExpected(expected) => expected.notes.iter_mut().for_each(hide),
+            Self::SilenceJudged(judged) => judged.phase_name.iter_mut().for_each(hide),
             Self::CancelRequested(request) => {
                 request.reason.iter_mut().for_each(hide);
                 request.open_branch.iter_mut().for_each(|open| hide(&mut open.name));
@@ -74,6 +76,7 @@ impl EventKind {
             Self::LeftoverFound(leftover) => hide(&mut leftover.name),
             Self::EvidenceLost(lost) => hide(&mut lost.reason),
             Self::InputIdentified(input) => hide(&mut input.path),
+            Self::HostReported(host) => hide(&mut host.status),
             Self::CommandStarted(_)
             | Self::InputDigested(_)
             | Self::InputChanged(_)

@@ -5,14 +5,14 @@ use super::model::{
     Build, Command, Counts, ErrorLine, Evidence, Input, JobState, Loss, MessageCounts, Pause, Refusal,
     Request, Rung, SilenceFacts, Times,
 };
-use super::{Bundle, EvidenceError, Phases, Summary, config, gpu, summary};
+use super::{Bundle, EvidenceError, Phases, Summary, config, gpu, silence, summary};
 use crate::baseline::{self, Baseline};
 use crate::cancel::Via;
 use crate::clock::{Anchor, Mono, round_ms};
 use crate::event::{
     BuildFacts, BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, Event, EventKind,
-    InputDigested, InputIdentified, JobEnded, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Line,
-    LogFault, LogReader, Message, OutputMasked, Tree,
+    HostReported, InputDigested, InputIdentified, JobEnded, JobStarted, LadderRung, LeftoverFound,
+    LibraryAttached, Line, LogFault, LogReader, Message, OutputMasked, Tree,
 };
 use crate::exit;
 use crate::verdict::{BuildVerdict, Judge, Verdict};
@@ -47,8 +47,10 @@ struct Gathered {
     output: Option<OutputMasked>,
     leftovers: Vec<LeftoverFound>,
     lost: Vec<Loss>,
+    host_report: Option<HostReported>,
     counts: Counts,
     facts: BTreeMap<u32, BuildFacts>,
+    silences: silence::Gathered,
     last: Mono,
 }
 
@@ -128,8 +130,10 @@ impl Gathered {
             output: None,
             leftovers: Vec::new(),
             lost: Vec::new(),
+            host_report: None,
             counts: Counts { events: 1, ..Counts::default() },
             facts: BTreeMap::new(),
+            silences: silence::Gathered::default(),
         }
     }
 
@@ -139,6 +143,7 @@ impl Gathered {
         self.counts.events += 1;
         self.tree.see(event);
         self.judge.see(event);
+        self.silences.see(at, &event.kind, self.header.anchor());
         match &event.kind {
             EventKind::CommandStarted(command) => self.started = Some((at, command.pid)),
             EventKind::CommandExited(exit) => self.exited = Some((at, exit.clone())),
@@ -196,6 +201,7 @@ impl Gathered {
                     at: self.wall(at),
                 });
             }
+            EventKind::HostReported(host) => self.host_report = Some(host.clone()),
             EventKind::JobEnded(ended) => self.ended = Some(ended.clone()),
             _ => {}
         }
@@ -233,6 +239,8 @@ impl Gathered {
             pauses: self.pauses.clone(),
             output: self.output.clone(),
             leftovers: self.leftovers.clone(),
+            silences: self.silences.silences(),
+            host_report: self.host_report.clone(),
             times: self.times(),
             lost: self.lost.clone(),
             counts: self.counts,
@@ -252,6 +260,7 @@ impl Gathered {
         let acknowledged = self.acknowledged.get(&tree.build);
         let library = summary::library_in(&self.libraries, tree.pid);
         let facts = self.facts.get(&tree.build);
+        let took = returned.filter(|(_, r)| r.engine).map(|_| tree.ended.ms_since(tree.started));
         let contents = config::contents(&self.inputs);
         Build {
             build: tree.build,
@@ -280,6 +289,8 @@ impl Gathered {
             ack_to_return_ms: acknowledged.and_then(|(ack, _)| Some(returned?.0.ms_since(*ack))),
             cancellability: tree.cancellability(),
             longest_silences: silences(tree),
+            longest_idle_ms: self.silences.longest_idle_ms(tree.build),
+            expected: self.silences.expected(tree.build, took),
         }
     }
 

@@ -7,15 +7,19 @@ mod config;
 mod derive;
 mod gpu;
 mod junit;
+mod lesson;
 mod model;
 mod phases;
 mod schema;
+mod silence;
 mod summary;
 
 pub use junit::{Finding, Findings, NAMES as CRITERIA, findings};
+pub use lesson::lessons;
 pub use model::*;
 pub use phases::{BuildPhases, End, Phase, Phases};
 pub use schema::schema;
+pub use silence::{Expected, Judged, Silences};
 pub use summary::{
     CleanupStatus, Framework, Language, RetryPolicy, Summary, TimingCacheMode, ValidationStatus,
 };

@@ -1,9 +1,10 @@
 //! What `evidence.json` holds. Times named `…Ms` are milliseconds with up to three decimals; `tNs` is the job's
 //! monotonic clock in nanoseconds, as in the log; other times are RFC 3339 in UTC.
 
+use super::silence::{Expected, Silences};
 use crate::event::{
-    BuildFacts, CancelSource, Cancellability, InputKind, JobStarted, LeftoverFound, LibraryAttached,
-    OpenPhase, OutputMasked, State,
+    BuildFacts, CancelSource, Cancellability, HostReported, InputKind, JobStarted, LeftoverFound,
+    LibraryAttached, OpenPhase, OutputMasked, State,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,10 @@ pub struct Evidence {
     pub output: Option<OutputMasked>,
     /// Processes of the job that were still there after the command's end.
     pub leftovers: Vec<LeftoverFound>,
+    /// How its silences were judged.
+    pub silences: Silences,
+    /// What the host said of its job when the bundle of a lost runner was finished, or null.
+    pub host_report: Option<HostReported>,
     /// The intervals of the accepted request.
     pub times: Times,
     /// Records that were lost.
@@ -215,6 +220,10 @@ pub struct Build {
     pub cancellability: Option<Cancellability>,
     /// The longest times without any callback, longest first.
     pub longest_silences: Vec<SilenceFacts>,
+    /// The longest that the job was idle in a silence of this build that ended by itself.
+    pub longest_idle_ms: f64,
+    /// What earlier builds made expect of it, or null where the history was not asked.
+    pub expected: Option<Expected>,
 }
 
 /// Messages by severity.

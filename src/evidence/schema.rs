@@ -3,6 +3,7 @@
 use super::{Evidence, Phases, Summary};
 use crate::baseline::Baseline;
 use crate::event::event_schema;
+use crate::resources;
 use crate::seal::addendum::Addendum;
 use crate::seal::{Manifest, Predicate, Statement};
 use crate::sign::Envelope;
@@ -12,7 +13,8 @@ use serde_json::{Value, json};
 /// The schema of `evidence-schema.json`: its root is `summary.json`; `$defs/evidence`, `$defs/phases`,
 /// `$defs/baseline`, `$defs/manifest` and `$defs/event` are `evidence.json`, `phases.json`, `baseline.json`,
 /// `manifest.json` and one line of `events.jsonl`; `$defs/envelope` and `$defs/statement` are a signature and what it
-/// says, `$defs/addendum` is a file of the folder beside the bundle.
+/// says, `$defs/addendum` is a file of the folder beside the bundle. `$defs/resourceHeader` and `$defs/resourceSample` are
+/// the first line and every other line of `resources.jsonl`.
 #[must_use]
 pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12()
@@ -23,6 +25,8 @@ pub fn schema() -> Value {
     generator.subschema_for::<Evidence>();
     generator.subschema_for::<Phases>();
     generator.subschema_for::<Baseline>();
+    generator.subschema_for::<resources::Header>();
+    generator.subschema_for::<resources::Sample>();
     generator.subschema_for::<Manifest>();
     generator.subschema_for::<Envelope>();
     generator.subschema_for::<Statement<Predicate>>();

@@ -10,7 +10,7 @@ mod verified;
 pub use status::{live, past};
 pub use verified::verified;
 
-use crate::event::{Cancellability, OpenPhase};
+use crate::event::{Cancellability, HostReported, OpenPhase};
 use crate::evidence::{Build, Bundle, ErrorLine, Evidence, Request};
 use std::io::{self, Write};
 use text::{Clean, Ms, Painter, command_line, count};
@@ -67,6 +67,9 @@ fn facts(bundle: &Bundle, out: &mut impl Write, paint: &Painter) -> io::Result<(
         writeln!(out, "  paused    {length}, by {}", Clean::short(&pause.by))?;
     }
     writeln!(out, "  ended     {}", ending(evidence))?;
+    if let Some(HostReported { status, told_by }) = &evidence.host_report {
+        writeln!(out, "  host      says {} ({})", Clean::short(status), Clean::short(told_by))?;
+    }
     for library in &evidence.libraries {
         let version = Clean::short(&library.version);
         let (flavour, path) = (Clean::short(&library.flavour), Clean::line(&library.path));

@@ -63,6 +63,9 @@ impl Ending {
         for lost in losses {
             self.lose(lost, &known.secrets)?;
         }
+        if let Some(host) = &known.host {
+            self.put_once(EventKind::HostReported(host.clone()))?;
+        }
         let ended = self.end(known.exit_code);
         self.put(&Event { at: self.seen.last, kind: EventKind::JobEnded(ended) })?;
         self.writer.sync()?;
@@ -137,6 +140,14 @@ impl Ending {
             return Ok(());
         }
         self.put(&Event { at: self.seen.last, kind: EventKind::EvidenceLost(lost) })
+    }
+
+    /// An earlier attempt to finish may have come as far.
+    fn put_once(&mut self, kind: EventKind) -> Result<(), LogError> {
+        if self.seen.own.iter().any(|event| event.kind.covers(&kind)) {
+            return Ok(());
+        }
+        self.put(&Event { at: self.seen.last, kind })
     }
 
     fn put(&mut self, event: &Event) -> Result<(), LogError> {

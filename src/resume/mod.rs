@@ -15,7 +15,7 @@ mod replay;
 mod seen;
 
 use crate::clock::Mono;
-use crate::event::{CommandExited, Event, EvidenceLost, LogError};
+use crate::event::{CommandExited, Event, EvidenceLost, HostReported, LogError};
 use crate::evidence::{self, Evidence, EvidenceError};
 use crate::exit;
 use crate::fsio::{self, FsError};
@@ -39,6 +39,8 @@ pub struct Known<'a> {
     pub exited: Option<(Mono, CommandExited)>,
     /// What the caller did or found itself: rungs of the ladder, leftovers, pauses. What the log tells already is left out.
     pub events: Vec<Event>,
+    /// What the host says of its job, where it says anything.
+    pub host: Option<HostReported>,
     /// Why the runner did not finish the job, for the phases that are closed here.
     pub reason: &'a str,
     /// What counts as the command's exit code where its end is not on record.
@@ -93,13 +95,14 @@ pub enum ResumeError {
     Seal(#[from] SealError),
 }
 
-/// Finishes the bundle in a folder that nobody else takes care of any more, from nothing but what is on disk and the
-/// secrets that it must not hold.
+/// Finishes the bundle in a folder that nobody else takes care of any more, from nothing but what is on disk, what the
+/// host says, and the secrets that it must not hold.
 ///
 /// # Errors
 /// As [`finish`], and when processes of the job still live, which could go on to tell of a build.
 pub fn finish_abandoned(
     bundle: &Path,
+    host: Option<HostReported>,
     secrets: &Arc<Secrets>,
     key: Option<&SigningKey>,
 ) -> Result<Evidence, ResumeError> {
@@ -120,6 +123,7 @@ pub fn finish_abandoned(
     let nothing = Known {
         exited: None,
         events: Vec::new(),
+        host,
         reason: "the runner was lost",
         exit_code: exit::OWN_FAULT,
         by: "finalize",

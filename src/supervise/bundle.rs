@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Where bundles go unless the user says otherwise.
-const DEFAULT_FOLDER: &str = "stuckproof-evidence";
+pub const DEFAULT_FOLDER: &str = "stuckproof-evidence";
 /// The file in the wire's folder whose lock says that the runner lives.
 const RUNNER_LOCK: &str = "runner.lock";
 

@@ -4,6 +4,7 @@ use super::Plan;
 use super::bundle::Bundle;
 use super::control::Registration;
 use super::finished::Finished;
+use super::heartbeat::Pulse;
 use super::host::{Host, Patience};
 use super::interim::{Interim, WriteInterim};
 use super::keeper::{Keeper, OnDuty, Told};
@@ -20,8 +21,10 @@ use super::voice::Voice;
 use crate::attach::Change;
 use crate::cancel::{Cancellation, Request};
 use crate::event::{Event, JobStarted};
+use crate::history::Expectation;
 use crate::input::Reading;
 use crate::mask::Secrets;
+use crate::resources::Sample;
 use crate::wire::Control;
 use std::path::Path;
 use std::sync::Arc;
@@ -38,6 +41,10 @@ pub(super) enum Note {
     JobControl(JobControl),
     /// Somebody asks how the job is.
     Status(SyncSender<Live>),
+    /// The job's processes were looked at.
+    Sample(Sample),
+    /// What the history says of a build.
+    Expected(u32, Box<Expectation>),
     /// What was found out about an input; nothing when there is no more to tell.
     Input(Option<Box<Event>>),
     /// A pump has carried everything.
@@ -73,6 +80,7 @@ pub(super) struct Core {
     pub(super) oom: OomWatch,
     pub(super) secrets: Arc<Secrets>,
     pub(super) voice: Voice,
+    pub(super) pulse: Pulse,
     /// The keeper, once it watches over the command.
     pub(super) keeper: Option<OnDuty>,
     pub(super) inputs: Reading,

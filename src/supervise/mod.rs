@@ -12,6 +12,7 @@ mod family;
 mod finished;
 mod group;
 mod header;
+mod heartbeat;
 mod host;
 mod interim;
 mod job;
@@ -20,6 +21,7 @@ mod keeper;
 mod kin;
 mod ladder;
 mod limits;
+mod lookup;
 mod misuse;
 mod oom;
 mod pause;
@@ -28,6 +30,7 @@ mod prepare;
 mod recorder;
 mod running;
 mod signals;
+mod silence;
 mod sources;
 mod spawn;
 mod stage;
@@ -37,19 +40,22 @@ mod terminal;
 mod voice;
 mod waiter;
 
-pub use bundle::{BundleError, runner_lives};
+pub use bundle::{BundleError, DEFAULT_FOLDER, runner_lives};
 pub use finished::Finished;
-pub use host::{Host, Patience, host_names, markdown as host_table};
+pub use heartbeat::Heartbeat;
+pub use host::{Host, Patience, host_names, host_report, markdown as host_table};
 pub use interim::WriteInterim;
 pub use job::Job;
 pub use keep::settle_output;
 pub use keeper::{KEEPER_VERB, Orphaned, keep};
 pub use prepare::PrepareError;
 pub use recorder::Unlogged;
+pub use silence::{LiveExpected, LiveSilence};
 pub use sources::SourceError;
 pub use spawn::{EXEC_VERB, Seat, SpawnError, become_command, exec};
 pub use status::{Live, LiveBuild, LivePhase, LiveRequest};
 
+use crate::history::History;
 use crate::mask::Rules;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -88,6 +94,23 @@ pub struct Plan {
     pub masking: Rules,
     /// After a success too, end processes that moved to a session of their own.
     pub kill_daemons: bool,
+    /// A silent build that has been idle for so long is stalled.
+    pub stall_after: Duration,
+    /// What to do then.
+    pub on_stall: OnStall,
+    /// When to say something in a silent log.
+    pub heartbeat: Heartbeat,
+    /// Earlier builds; none where the user wants none.
+    pub history: Option<History>,
+}
+
+/// What to do when a build stalls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnStall {
+    /// Say it and put it on record.
+    Report,
+    /// Ask it to stop as well.
+    Cancel,
 }
 
 /// When a job is asked to stop by itself.

@@ -4,17 +4,20 @@ use super::Plan;
 use super::bundle::{Bundle, BundleError, new_job};
 use super::control::{self, Entry, Registration};
 use super::header::{Ladders, header};
+use super::heartbeat::Pulse;
 use super::host::Host;
 use super::job::{Core, Job, Note};
 use super::keeper::Keeper;
 use super::ladder::Ladder;
 use super::limits::Limits;
+use super::lookup::lookup;
 use super::misuse;
 use super::oom::OomWatch;
 use super::pause::Pauses;
 use super::phase_limit::PhaseLimit;
 use super::recorder::Recorder;
 use super::signals::Listener;
+use super::silence::Silence;
 use super::sources::{self, CancelFile, SourceError};
 use super::stage::Stage;
 use super::voice::Voice;
@@ -26,6 +29,7 @@ use crate::event::{EventKind, JobStarted, LogError};
 use crate::fsio::FsError;
 use crate::input::{InputError, Inputs, Reading};
 use crate::mask::{self, Secrets};
+use crate::stall;
 use crate::wire::{Control, Requested, WireError};
 use std::io;
 use std::sync::Arc;
@@ -116,7 +120,10 @@ impl Job {
         };
         let header = without_secrets(header, &secrets);
         let log = bundle.file("events.jsonl");
-        let mut recorder = Recorder::create(&log, &header, bundle.wire(), Arc::clone(&control), &secrets)?;
+        let ask = plan.history.clone().map(|h| lookup(h, bundle.path().to_owned(), tell.clone()));
+        let silence = Silence::new(stall::Limits { stall_after: plan.stall_after }, ask);
+        let wire = bundle.wire();
+        let mut recorder = Recorder::create(&log, &header, wire, Arc::clone(&control), silence, &secrets)?;
         for event in &identified {
             recorder.append(event);
         }
@@ -132,6 +139,7 @@ impl Job {
         let ladder = Ladder::new(ladders.own);
         let phase_limit = PhaseLimit::new(plan.max_phase);
         let oom = OomWatch::new();
+        let pulse = Pulse::new(plan.heartbeat, host.ci().is_some(), anchor.mono);
         let core = Core {
             plan,
             host,
@@ -147,6 +155,7 @@ impl Job {
             oom,
             secrets,
             voice,
+            pulse,
             keeper: None,
             inputs,
             tell,

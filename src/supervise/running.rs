@@ -14,7 +14,7 @@ use super::prepare::told;
 use super::signals::JobControl;
 use super::sources;
 use super::stage::{Backstage, Stage};
-use super::streams::write_all;
+use super::streams::{Carried, write_all};
 use crate::attach::Change;
 use crate::cancel::{Answer, Request, Via};
 use crate::clock::Mono;
@@ -23,6 +23,7 @@ use crate::event::{
     LadderRung, OutputMasked, State,
 };
 use crate::exit;
+use crate::resources::Sampler;
 use crate::verdict::Verdict;
 use rustix::process::{Pid, Signal};
 use std::collections::BTreeSet;
@@ -30,6 +31,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
+
+mod stuck;
 
 /// How often the wire is looked at while the command lives.
 const TICK: Duration = Duration::from_millis(20);
@@ -59,6 +62,9 @@ pub(super) struct Running {
     named: BTreeSet<u32>,
     /// Pumps that have carried everything already.
     carried: usize,
+    sampler: Option<Sampler>,
+    /// The command's output, as far as it has been carried.
+    output: Vec<Carried>,
     /// Whether everything is known of the inputs.
     inputs_known: bool,
 }
@@ -81,10 +87,13 @@ impl Running {
             kill_wanted: false,
             named: BTreeSet::new(),
             carried: 0,
+            sampler: None,
+            output: Vec::new(),
             inputs_known: false,
         };
         running.hear_all();
         let Stage { seat, stdin, stdout, stderr, terminal, backstage } = stage;
+        running.output = backstage.carried();
         let said = stderr.try_clone();
         let orders = running.orders(seat, environment);
         match running.set_to_work(keeper, &orders, &[stdin, stdout, stderr]) {
@@ -121,8 +130,10 @@ impl Running {
         let at = Mono::now();
         let keeper = keeper.listen(pid, told(&self.core.tell, Note::Keeper))?;
         self.family = Some(Family::new(keeper.kin(), Group::led_by(pid), orders.seat.session_of(started)));
+        let root = keeper.kin().root();
         self.core.keeper = Some(keeper);
         self.record(at, EventKind::CommandStarted(CommandStarted { pid: started }));
+        self.start_sampling(root);
         if let Some(span) = self.core.deadline {
             let (pauses, cancellation) = (&self.core.pauses, &self.core.cancellation);
             sources::deadline(span, self.core.host, Arc::clone(pauses), Arc::clone(cancellation));
@@ -210,6 +221,8 @@ impl Running {
                 // A client that has gone in the meantime needs no answer.
                 let _ = answer.try_send(self.core.recorder.live(self.core.bundle.path(), Mono::now()));
             }
+            Note::Sample(sample) => self.sampled(&sample),
+            Note::Expected(build, expectation) => self.expected(build, *expectation),
             Note::Input(Some(event)) => self.core.recorder.append(&event),
             Note::Input(None) => self.inputs_known = true,
             Note::Carried => self.carried += 1,
@@ -269,6 +282,9 @@ impl Running {
             self.core.recorder.lose(at, 0, &format!("builders could not be told to stop: {reason}"));
         }
         if accepted {
+            if ask.via == Via::Stall {
+                self.core.ladder.limit_grace(stuck::STALL_GRACE);
+            }
             self.accepted = Some(ask.via);
             self.say_accepted(ask.via);
             let climb = self.core.ladder.request(at);
@@ -351,6 +367,7 @@ impl Running {
         self.core.pauses.go_on(at);
         if let Some(paused) = self.core.pauses.end(at) {
             self.core.ladder.shift(paused);
+            self.core.recorder.shift(paused);
             let paused_ns = u64::try_from(paused.as_nanos()).unwrap_or(u64::MAX);
             self.record(at, EventKind::JobResumed(JobResumed { paused_ns }));
         }
@@ -435,6 +452,7 @@ impl Running {
     /// Puts the end on record. From here on nothing more is accepted.
     pub(super) fn finish(mut self, backstage: Backstage, registration: Option<Registration>) -> Finished {
         let at = Mono::now();
+        self.stop_sampling();
         self.interim.finish();
         let (pumps, faults) = backstage.finish();
         if self.core.plan.output_cap.is_some() {

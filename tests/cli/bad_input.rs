@@ -104,6 +104,7 @@ fn names_in_a_bundle_suit_every_artifact_store() {
             "junit.xml",
             "manifest.json",
             "phases.json",
+            "resources.jsonl",
             "stderr.log",
             "stdout.log",
             "summary.json"

@@ -8,7 +8,13 @@ use stuckproof::event::{CommandStarted, EventKind};
 
 fn finalize(bundles: &[&Path]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_stuckproof"));
-    command.arg("finalize").args(bundles).stdin(Stdio::null()).output().expect("stuckproof starts")
+    command
+        .arg("finalize")
+        .args(bundles)
+        .env_remove("CI_JOB_STATUS")
+        .stdin(Stdio::null())
+        .output()
+        .expect("stuckproof starts")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -30,15 +36,58 @@ fn it_says_what_became_of_each_bundle() {
 }
 
 #[test]
+fn a_folder_stands_for_the_bundles_in_it() {
+    let story = Story::begin();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for name in ["one", "other"] {
+        let remains = Remains::of(&story, &story.events());
+        std::fs::rename(remains.path(), folder.path().join(name)).expect("it can be moved");
+        std::fs::create_dir(remains.path()).expect("its place is cleaned up");
+    }
+    std::fs::write(folder.path().join("a file"), "").expect("a file");
+    let done = finalize(&[folder.path()]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert_eq!(text(&done.stdout).matches("failed: runner_lost").count(), 2, "{}", text(&done.stdout));
+}
+
+#[test]
+fn what_the_host_says_is_kept_where_the_runner_was_lost_and_only_said_where_it_was_not() {
+    let story = Story::begin();
+    let remains = Remains::of(&story, &story.events());
+    let finalize = |status: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stuckproof"));
+        command.arg("finalize").arg(remains.path()).env("CI_JOB_STATUS", status).stdin(Stdio::null());
+        command.output().expect("stuckproof starts")
+    };
+    let done = finalize("canceled");
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let evidence = std::fs::read_to_string(remains.path().join("evidence.json")).expect("there is evidence");
+    let evidence: serde_json::Value = serde_json::from_str(&evidence).expect("it is JSON");
+    let report = serde_json::json!({"status": "canceled", "toldBy": "CI_JOB_STATUS"});
+    assert_eq!(evidence["hostReport"], report);
+    assert_eq!(evidence["cause"], "runner_lost", "what the host says decides nothing");
+    let after = remains.files();
+    let again = finalize("success");
+    assert_eq!(text(&again.stderr), "stuckproof: the host says success (CI_JOB_STATUS)\n");
+    assert_eq!(remains.files(), after);
+}
+
+#[test]
 fn one_that_cannot_be_finished_does_not_keep_the_others_from_it() {
     let story = Story::begin();
     let good = Remains::of(&story, &story.events());
     let empty = tempfile::tempdir().expect("a temporary folder");
     let done = finalize(&[empty.path(), &empty.path().join("missing"), good.path()]);
     assert_eq!(done.status.code(), Some(125));
-    assert!(text(&done.stderr).contains("nothing in"), "{}", text(&done.stderr));
+    assert_eq!(text(&done.stderr).matches("there is no bundle in").count(), 2, "{}", text(&done.stderr));
     assert!(text(&done.stdout).contains("failed: runner_lost"));
-    assert_eq!(finalize(&[]).status.code(), Some(125), "a bundle must be named");
+    let elsewhere = finalize(&[]);
+    assert_eq!(elsewhere.status.code(), Some(125));
+    assert!(
+        text(&elsewhere.stderr).contains("no bundle in stuckproof-evidence"),
+        "{}",
+        text(&elsewhere.stderr)
+    );
 }
 
 #[test]

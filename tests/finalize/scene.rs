@@ -421,6 +421,7 @@ pub fn known(secrets: &[&str]) -> Known<'static> {
     Known {
         exited: None,
         events: Vec::new(),
+        host: None,
         reason: LOST,
         exit_code: 125,
         by: "finalize",

@@ -2,6 +2,7 @@
 
 use crate::job::{START, header};
 use crate::names::{cases, text};
+use crate::silences;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -12,10 +13,10 @@ use stuckproof::clock::{Anchor, Mono};
 use stuckproof::event::{
     ApplicationDeclined, AttachRefused, BuildDescribed, BuildFacts, BuildReturned, BuildStarted,
     CancelAcknowledged, CancelRequested, CancelSource, CancelState, CommandExited, CommandStarted, Encoder,
-    Ending, Event, EventKind, EvidenceLost, HostProfile, InputChanged, InputDigested, InputIdentified,
-    InputKind, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound, LibraryAttached, Line,
-    LogError, LogFault, LogReader, LogWriter, Message, OpenPhase, OutputMasked, PhaseAborted, PhaseFinished,
-    PhaseStarted, ProfileShape, RecordsUnfinished, State, StepCompleted, Tensor,
+    Ending, Event, EventKind, EvidenceLost, HostProfile, HostReported, InputChanged, InputDigested,
+    InputIdentified, InputKind, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound,
+    LibraryAttached, Line, LogError, LogFault, LogReader, LogWriter, Message, OpenPhase, OutputMasked,
+    PhaseAborted, PhaseFinished, PhaseStarted, ProfileShape, RecordsUnfinished, State, StepCompleted, Tensor,
 };
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(stuckproof::evidence::schema);
@@ -215,6 +216,8 @@ fn of_the_job() -> impl Strategy<Value = EventKind> {
         any::<u64>().prop_map(|records| EventKind::RecordsUnfinished(RecordsUnfinished { records })),
         (any::<u64>(), text())
             .prop_map(|(records, reason)| EventKind::EvidenceLost(EvidenceLost { records, reason })),
+        (text(), text())
+            .prop_map(|(status, told_by)| EventKind::HostReported(HostReported { status, told_by })),
     ]
 }
 
@@ -304,7 +307,8 @@ fn first() -> impl Strategy<Value = JobStarted> {
 /// The events of a log: a header, at most so many of anything, and an end or not.
 pub fn events(most: usize) -> impl Strategy<Value = Vec<Event>> {
     let at = prop_oneof![START..START + 10_000_000_000, any::<u64>()].prop_map(Mono);
-    let kind = prop_oneof![4 => frequent(), 2 => of_a_build(), 2 => of_the_job().boxed(), 1 => of_the_processes().boxed(), 1 => of_an_input().boxed()];
+    let rare = prop_oneof![of_the_processes().boxed(), silences::kinds().boxed(), of_an_input().boxed()];
+    let kind = prop_oneof![4 => frequent(), 2 => of_a_build(), 2 => of_the_job().boxed(), 3 => rare];
     (first(), vec((at, kind), 0..most), option::of(last())).prop_map(|(first, middle, last)| {
         let head = Event { at: first.anchor().mono, kind: EventKind::JobStarted(first) };
         let middle = middle.into_iter().map(|(at, kind)| Event { at, kind });

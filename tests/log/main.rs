@@ -7,6 +7,7 @@ mod junit;
 mod lines;
 mod names;
 mod shown;
+mod silences;
 mod states;
 mod streams;
 mod validated;

@@ -5,12 +5,13 @@ use crate::job::{
 };
 use crate::lines::{encoded, events};
 use crate::names::{HOSTILE, cases, text};
+use crate::silences::{of_earlier_builds, verdict};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::fs;
 use stuckproof::event::{
-    AttachRefused, CancelSource, EventKind, InputChanged, InputKind, JobPaused, JobResumed, LeftoverFound,
-    LogWriter, OutputMasked, RecordsUnfinished,
+    AttachRefused, CancelSource, EventKind, HostReported, InputChanged, InputKind, JobPaused, JobResumed,
+    LeftoverFound, LogWriter, OutputMasked, RecordsUnfinished, SilenceVerdict,
 };
 use stuckproof::evidence::{self, EvidenceError, JobState};
 use stuckproof::render::{Style, show};
@@ -84,7 +85,9 @@ pub fn killed() -> Job {
         Some("Building engine"),
         4,
     ));
+    job.at(90).event(of_earlier_builds(3, 1));
     job.at(1_000).request(CancelSource::Ci, "deadline").rung("cooperative", "requested");
+    job.at(60_100).event(EventKind::SilenceJudged(verdict(SilenceVerdict::Stalled, "idle", 2, 60)));
     job.at(61_000).rung("SIGTERM", "grace over").at(71_000).rung("SIGKILL", "grace over");
     job.at(71_020).exit(None, Some(9));
     job.event(EventKind::RecordsUnfinished(RecordsUnfinished { records: 1 }));
@@ -380,6 +383,8 @@ pub fn hostile_job(texts: &[String]) -> Job {
     }
     job.request(CancelSource::Api, text(6)).rung(text(7), text(8));
     job.at(9_000).exit(None, Some(11)).lose(1);
+    let (status, told_by) = (text(10).to_owned(), text(11).to_owned());
+    job.event(EventKind::HostReported(HostReported { status, told_by }));
     job.end(125);
     job.baseline(&host(Some(text(9))));
     job

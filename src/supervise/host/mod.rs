@@ -2,12 +2,14 @@
 
 mod entry;
 mod limit;
+mod report;
 mod table;
 mod times;
 mod wait;
 
 pub use entry::warning as entry_warning;
 pub use limit::JobLimit;
+pub use report::host_report;
 pub use table::markdown;
 pub use times::Patience;
 

@@ -31,6 +31,11 @@ pub fn told(host: &str, variable: Variable) -> Option<Duration> {
 
 /// Why the host signals, where it says so.
 pub fn reason(host: &str, variable: Variable) -> Option<String> {
+    timed_out(host, variable).map(|told_by| format!("the host's time limit is over ({told_by})"))
+}
+
+/// Whether the host says that the time of the job is over, and by which variable.
+pub fn timed_out(host: &str, variable: Variable) -> Option<&'static str> {
     let file = variable(BUILDKITE_TIMEOUT).filter(|file| host == "buildkite" && !file.is_empty())?;
-    Path::new(&file).exists().then(|| format!("the host's time limit is over ({BUILDKITE_TIMEOUT})"))
+    Path::new(&file).exists().then_some(BUILDKITE_TIMEOUT)
 }
