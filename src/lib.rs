@@ -5,14 +5,15 @@
 //!
 //! | level | modules |
 //! |---|---|
-//! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`], [`procfs`], [`shown`] |
+//! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`], [`procfs`], [`shown`], [`units`] |
 //! | 1 | [`digest`], [`event`], [`sign`] |
-//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`resources`], [`stall`], [`history`] |
-//! | 3 | [`observe`], [`supervise`] |
+//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`], [`resources`], [`stall`], [`history`] |
+//! | 3 | [`observe`], [`supervise`], [`simulate`] |
 //! | 4 | [`evidence`], [`seal`], [`resume`] |
 //! | 5 | [`render`], [`verify`] |
 //! | 7 | [`cli`] |
 
+pub mod artifact;
 pub mod attach;
 pub mod baseline;
 pub mod cancel;
@@ -34,8 +35,10 @@ pub mod resume;
 pub mod seal;
 pub mod shown;
 pub mod sign;
+pub mod simulate;
 pub mod stall;
 pub mod supervise;
+pub mod units;
 pub mod verdict;
 pub mod verify;
 pub mod wire;

@@ -3,20 +3,21 @@
 mod addendum;
 mod cancel;
 mod completions;
-mod duration;
 mod finalize;
 mod history;
 mod keep;
 mod masking;
+mod quarantine;
 mod run;
 mod show;
-mod size;
+mod simulate;
 mod status;
 mod verify;
 
 use crate::exit;
 use crate::sign::{KEY_VARIABLE, KeyError, SigningKey};
 use crate::supervise::{self, EXEC_VERB, KEEPER_VERB, Seat};
+use crate::units::{duration, size};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use serde::Serialize;
 use std::ffi::OsString;
@@ -35,7 +36,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Run a command, watch the builds in it, and keep the evidence.
-    Run(run::Options),
+    Run(Box<run::Options>),
     /// Ask a running job to stop.
     Cancel(cancel::Options),
     /// Tell how a running job is, or what became of a finished one.
@@ -44,6 +45,10 @@ enum Verb {
     Show(show::Options),
     /// Finish bundles whose runner was lost.
     Finalize(finalize::Options),
+    /// Look after what jobs without success have written.
+    Quarantine(quarantine::Options),
+    /// Play a script with a simulated builder, to test a CI without a GPU.
+    Simulate(simulate::Options),
     /// Tell whether bundles are what was sealed, and what they say.
     Verify(verify::Options),
     /// Add a fact to a sealed bundle, beside it.
@@ -99,11 +104,13 @@ pub fn main() -> ExitCode {
         Err(e) => return usage(&e),
     };
     match cli.verb {
-        Verb::Run(options) => run::main(options),
+        Verb::Run(options) => run::main(*options),
         Verb::Cancel(options) => cancel::main(&options),
         Verb::Status(options) => status::main(&options),
         Verb::Show(options) => show::main(&options),
         Verb::Finalize(options) => finalize::main(options),
+        Verb::Quarantine(options) => quarantine::main(&options),
+        Verb::Simulate(options) => simulate::main(options),
         Verb::Verify(options) => verify::main(&options),
         Verb::Addendum(options) => addendum::main(&options),
         Verb::Completions(options) => completions::main(&options, command()),

@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod files;
 mod job;
 mod junit;
 mod lines;
