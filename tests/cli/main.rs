@@ -10,6 +10,7 @@ mod ladder;
 mod nested;
 mod planted;
 mod rig;
+mod seal;
 mod secrets;
 mod sources;
 mod streams;
