@@ -9,13 +9,8 @@
 //! | 1 | [`digest`], [`event`], [`sign`] |
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`], [`resources`], [`stall`], [`history`] |
 //! | 3 | [`observe`], [`supervise`], [`simulate`] |
-<<<<<<< HEAD
-//! | 4 | [`evidence`], [`resume`] |
-//! | 5 | [`diff`], [`render`] |
-=======
 //! | 4 | [`evidence`], [`seal`], [`resume`] |
-//! | 5 | [`render`], [`verify`] |
->>>>>>> main
+//! | 5 | [`diff`], [`render`], [`verify`] |
 //! | 7 | [`cli`] |
 
 pub mod artifact;

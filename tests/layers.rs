@@ -4,11 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate with its level, as the crate's documentation lists them.
-<<<<<<< HEAD
-const LEVELS: [(&str, u8); 28] = [
-=======
-const LEVELS: [(&str, u8); 30] = [
->>>>>>> main
+const LEVELS: [(&str, u8); 31] = [
     ("exit", 0),
     ("clock", 0),
     ("fsio", 0),
