@@ -161,16 +161,20 @@ impl Open<'_> {
         if is_shared(self.declared) && self.lock.is_none() {
             self.lock = Some(lock(&self.target)?);
         }
-        let kept = &self.kept;
-        let place =
-            if self.declared.mode == ArtifactMode::InPlace && kept.exists() { kept } else { &self.target };
-        let now = facts::of(place)?;
+        let copied = self.declared.mode == ArtifactMode::InPlace && self.kept.exists();
+        let there = if copied { &self.kept } else { &self.target };
+        let now = facts::of(there)?;
         let before = self.declared.previous.as_ref();
         let same = |now: &ArtifactFacts, before: &ArtifactFacts| {
             (now.bytes, &now.modified) == (before.bytes, &before.modified)
         };
         if now.zip(before).is_some_and(|(now, before)| same(&now, before)) {
-            self.entry.take(place)?;
+            // The copy of what was there goes by its own name.
+            let named = there.with_file_name(place::name_of(&self.target));
+            if &named != there {
+                std::fs::rename(there, &named)?;
+            }
+            self.entry.take(&named)?;
         } else if !self.entry.exists() {
             // Somebody has replaced it, and it is no longer the one that was refused.
             return Ok(());
