@@ -1,11 +1,15 @@
 //! Bundles for people.
 
 mod advice;
+mod annotations;
 mod host;
+mod markdown;
 mod phases;
 mod status;
 mod text;
 
+pub use annotations::annotations;
+pub use markdown::markdown;
 pub use status::{live, past};
 
 use crate::event::{Cancellability, HostReported, OpenPhase};
