@@ -26,6 +26,7 @@ def check_files(bundle: pathlib.Path, schema: dict) -> list[str]:
         ("summary.json", schema),
         ("evidence.json", {"$ref": "#/$defs/evidence"}),
         ("phases.json", {"$ref": "#/$defs/phases"}),
+        ("inventory.json", {"$ref": "#/$defs/inventory"}),
     ):
         found += faults(validator(schema, rule), name, json.loads((bundle / name).read_text()))
     # A log that was derived again elsewhere has no baseline.
@@ -54,13 +55,31 @@ def check_log(bundle: pathlib.Path, schema: dict) -> list[str]:
     return found
 
 
+def check_resources(bundle: pathlib.Path, schema: dict) -> list[str]:
+    """What is wrong with the samples. A killed runner may leave a torn last line, and a job that never began none."""
+    name = "resources.jsonl"
+    if not (bundle / name).exists():
+        return []
+    lines = (bundle / name).read_bytes().split(b"\n")[:-1]
+    rules = [validator(schema, {"$ref": f"#/$defs/{rule}"}) for rule in ("resourceHeader", "resourceSample")]
+    found = []
+    for number, line in enumerate(lines, start=1):
+        found += faults(rules[number > 1], f"{name}:{number}", json.loads(line))
+    return found
+
+
+def check_all(bundle: pathlib.Path, schema: dict) -> list[str]:
+    """What is wrong with a bundle."""
+    return check_files(bundle, schema) + check_log(bundle, schema) + check_resources(bundle, schema)
+
+
 def main() -> int:
     schema = json.loads(SCHEMA.read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     bundles = [pathlib.Path(argument) for argument in sys.argv[1:]]
     found = []
     for bundle in bundles:
-        found += [f"{bundle}: {fault}" for fault in check_files(bundle, schema) + check_log(bundle, schema)]
+        found += [f"{bundle}: {fault}" for fault in check_all(bundle, schema)]
     print("\n".join(found[:20]) if found else f"{len(bundles)} bundle(s) fit the schema")
     return 1 if found or not bundles else 0
 

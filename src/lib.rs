@@ -5,14 +5,15 @@
 //!
 //! | level | modules |
 //! |---|---|
-//! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`] |
+//! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`], [`procfs`], [`shown`], [`units`] |
 //! | 1 | [`digest`], [`event`] |
-//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`] |
-//! | 3 | [`observe`], [`supervise`] |
+//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`], [`resources`], [`stall`], [`history`] |
+//! | 3 | [`observe`], [`supervise`], [`simulate`] |
 //! | 4 | [`evidence`], [`resume`] |
 //! | 5 | [`render`] |
 //! | 7 | [`cli`] |
 
+pub mod artifact;
 pub mod attach;
 pub mod baseline;
 pub mod cancel;
@@ -23,11 +24,18 @@ pub mod event;
 pub mod evidence;
 pub mod exit;
 pub mod fsio;
+pub mod history;
 pub mod input;
 pub mod mask;
 pub mod observe;
+pub mod procfs;
 pub mod render;
+pub mod resources;
 pub mod resume;
+pub mod shown;
+pub mod simulate;
+pub mod stall;
 pub mod supervise;
+pub mod units;
 pub mod verdict;
 pub mod wire;

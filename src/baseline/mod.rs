@@ -10,6 +10,7 @@ mod gpu;
 mod libraries;
 mod machine;
 mod model;
+mod sku;
 mod visible;
 
 pub use model::*;

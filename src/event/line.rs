@@ -1,12 +1,14 @@
 //! One line of the log as serde sees it. The writer has its own, faster way to the same bytes.
 
 use super::kinds::{
-    ApplicationDeclined, AttachRefused, BuildDescribed, BuildReturned, BuildStarted, CancelAcknowledged,
-    CancelRequested, CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost,
-    HostReported, InputChanged, InputDigested, InputIdentified, JobEnded, JobPaused, JobResumed, JobStarted,
-    LadderRung, LeftoverFound, LibraryAttached, Message, OutputMasked, PhaseAborted, PhaseFinished,
-    PhaseStarted, RecordsUnfinished, StepCompleted,
+    ApplicationDeclined, ArtifactDeclared, ArtifactSettled, ArtifactsAccepted, AttachRefused, BuildDescribed,
+    BuildReturned, BuildStarted, CancelAcknowledged, CancelRequested, CancelState, CommandExited,
+    CommandStarted, EngineValidated, Event, EventKind, EvidenceLost, HostReported, InputChanged,
+    InputDigested, InputIdentified, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound,
+    LibraryAttached, Message, OutputMasked, PhaseAborted, PhaseFinished, PhaseStarted, RecordsUnfinished,
+    StepCompleted,
 };
+use super::silence::{BuildExpected, SilenceJudged};
 use super::text::plain;
 use crate::clock::Mono;
 use crate::digest::Hex;
@@ -92,6 +94,7 @@ macro_rules! kinds {
 
 kinds! {
     JobStarted = "jobStarted" job,
+    ArtifactDeclared = "artifactDeclared" job,
     CommandStarted = "commandStarted" job,
     LibraryAttached = "libraryAttached" job,
     AttachRefused = "attachRefused" job,
@@ -104,6 +107,8 @@ kinds! {
     ApplicationDeclined = "applicationDeclined" build,
     Message = "message" build,
     BuildReturned = "buildReturned" build,
+    BuildExpected = "buildExpected" build,
+    SilenceJudged = "silenceJudged" build,
     CancelRequested = "cancelRequested" job,
     CancelAcknowledged = "cancelAcknowledged" build,
     LadderRung = "ladderRung" job,
@@ -114,6 +119,9 @@ kinds! {
     JobResumed = "jobResumed" job,
     CommandExited = "commandExited" job,
     LeftoverFound = "leftoverFound" job,
+    EngineValidated = "engineValidated" job,
+    ArtifactsAccepted = "artifactsAccepted" job,
+    ArtifactSettled = "artifactSettled" job,
     OutputMasked = "outputMasked" job,
     RecordsUnfinished = "recordsUnfinished" job,
     EvidenceLost = "evidenceLost" job,

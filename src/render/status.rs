@@ -1,6 +1,6 @@
 //! The state of a job, running or not, for people.
 
-use super::text::{Clean, Ms, Painter};
+use super::text::{Clean, Ms, Painter, count};
 use crate::evidence::Bundle;
 use crate::supervise::{Live, LiveBuild, LivePhase, LiveRequest};
 use std::io::{self, Write};
@@ -18,7 +18,15 @@ pub fn live(job: &Live, out: &mut impl Write) -> io::Result<()> {
         None if job.libraries > 0 => writeln!(out, "  builder   seen, has not called back yet")?,
         None => writeln!(out, "  builder   none seen so far")?,
     }
+    if let Some(silence) = &job.silence {
+        writeln!(out, "  silence   {}", silence.words)?;
+    }
     job.builds.iter().try_for_each(|build| one_build(build, &job.open_branch, out))?;
+    if let Some(expected) = job.silence.as_ref().and_then(|silence| silence.expected.as_ref()) {
+        let (total, rest) = (Ms(expected.total_ms), Ms(expected.rest_ms));
+        let builds = count(u64::from(expected.builds), "earlier build");
+        writeln!(out, "  expected  {total} in all, about {rest} left, by {builds}")?;
+    }
     job.requests.iter().try_for_each(|request| one_request(request, out))
 }
 
@@ -96,6 +104,7 @@ mod tests {
                 ago_ms: 5.0,
                 acknowledged_after_ms: None,
             }],
+            silence: None,
         }
     }
 

@@ -4,6 +4,7 @@ use super::Plan;
 use super::bundle::Bundle;
 use super::control::Registration;
 use super::finished::Finished;
+use super::heartbeat::Pulse;
 use super::host::{Host, Patience};
 use super::interim::{Interim, WriteInterim};
 use super::keeper::{Keeper, OnDuty, Told};
@@ -17,11 +18,14 @@ use super::signals::JobControl;
 use super::stage::Stage;
 use super::status::Live;
 use super::voice::Voice;
+use crate::artifact::{Claimed, Journal};
 use crate::attach::Change;
 use crate::cancel::{Cancellation, Request};
 use crate::event::{Event, JobStarted};
+use crate::history::Expectation;
 use crate::input::Reading;
 use crate::mask::Secrets;
+use crate::resources::Sample;
 use crate::wire::Control;
 use std::path::Path;
 use std::sync::Arc;
@@ -38,6 +42,10 @@ pub(super) enum Note {
     JobControl(JobControl),
     /// Somebody asks how the job is.
     Status(SyncSender<Live>),
+    /// The job's processes were looked at.
+    Sample(Sample),
+    /// What the history says of a build.
+    Expected(u32, Box<Expectation>),
     /// What was found out about an input; nothing when there is no more to tell.
     Input(Option<Box<Event>>),
     /// A pump has carried everything.
@@ -73,6 +81,11 @@ pub(super) struct Core {
     pub(super) oom: OomWatch,
     pub(super) secrets: Arc<Secrets>,
     pub(super) voice: Voice,
+    /// What is on record of the artifacts.
+    pub(super) journal: Journal,
+    /// What keeps other jobs away from them.
+    pub(super) _claims: Vec<Claimed>,
+    pub(super) pulse: Pulse,
     /// The keeper, once it watches over the command.
     pub(super) keeper: Option<OnDuty>,
     pub(super) inputs: Reading,

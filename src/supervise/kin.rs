@@ -4,6 +4,7 @@
 //! this tree by forking twice or by making a session of its own.
 
 use crate::event::LeftoverFound;
+use crate::procfs::Stat;
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use std::collections::BTreeSet;
@@ -40,22 +41,9 @@ impl Process {
     }
 
     fn parse(pid: u32, line: &str) -> Option<Self> {
-        // The name stands in parentheses and may hold anything, parentheses and blanks included.
-        let (before, after) = line.rsplit_once(") ")?;
-        let (_, name) = before.split_once(" (")?;
-        let fields: Vec<&str> = after.split(' ').collect();
-        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-        // A leader whose other threads go on looks like a zombie, and is none.
-        let alive = !matches!(*fields.first()?, "Z" | "X") || number(17)? > 1;
-        let small = |at| u32::try_from(number(at)?).ok();
-        alive.then_some(Self {
-            pid,
-            name: name.to_owned(),
-            parent: small(1)?,
-            group: small(2)?,
-            session: small(3)?,
-            started: number(19)?,
-        })
+        let stat = Stat::parse(line).filter(Stat::lives)?;
+        let Stat { name, parent, group, session, started, .. } = stat;
+        Some(Self { pid, name, group, session, parent, started })
     }
 
     /// When it started, in ticks since the machine did.
@@ -126,6 +114,12 @@ impl Kin {
         Self { root, since }
     }
 
+    /// The process that they all descend from.
+    #[must_use]
+    pub fn root(self) -> u32 {
+        self.root
+    }
+
     /// The living ones; none of them can be found without `/proc`, which is told as `None`.
     #[must_use]
     pub fn living(self) -> Option<Vec<Process>> {
@@ -189,21 +183,6 @@ fn descendants(root: u32, mut all: Vec<Process>) -> Vec<Process> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_may_hold_anything() {
-        let line = "42 (a ) S 1 (b)) R 1 77 78 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 555 0";
-        let process = Process::parse(42, line).unwrap();
-        assert_eq!((process.name.as_str(), process.parent), ("a ) S 1 (b)", 1));
-        assert_eq!((process.group, process.session, process.started), (77, 78, 555));
-    }
-
-    #[test]
-    fn a_zombie_is_dead_unless_threads_of_it_go_on() {
-        let line = |threads| format!("42 (x) Z 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 {threads} 0 555 0");
-        assert_eq!(Process::parse(42, &line(1)), None);
-        assert!(Process::parse(42, &line(2)).is_some());
-    }
 
     #[test]
     fn a_family_is_everything_below_and_nothing_beside() {

@@ -74,6 +74,11 @@ impl Ladder {
         self.patience
     }
 
+    /// Gives a builder that will hardly answer this long, where it would have had as long as it takes.
+    pub fn limit_grace(&mut self, grace: Duration) {
+        self.patience.grace.get_or_insert(grace);
+    }
+
     /// A stop was accepted at `at`.
     pub fn request(&mut self, at: Mono) -> Climb {
         self.requested = Some(at);

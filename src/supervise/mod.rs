@@ -6,12 +6,14 @@
 //! the loop of `Running`, which may wait for a disk. So no disk ever stands between a signal and a builder.
 
 mod bundle;
+mod check;
 pub mod control;
 mod core_dump;
 mod family;
 mod finished;
 mod group;
 mod header;
+mod heartbeat;
 mod host;
 mod interim;
 mod job;
@@ -20,6 +22,7 @@ mod keeper;
 mod kin;
 mod ladder;
 mod limits;
+mod lookup;
 mod misuse;
 mod oom;
 mod pause;
@@ -27,7 +30,9 @@ mod phase_limit;
 mod prepare;
 mod recorder;
 mod running;
+mod settling;
 mod signals;
+mod silence;
 mod sources;
 mod spawn;
 mod stage;
@@ -39,17 +44,21 @@ mod waiter;
 
 pub use bundle::{BundleError, DEFAULT_FOLDER, runner_lives};
 pub use finished::Finished;
+pub use heartbeat::Heartbeat;
 pub use host::{Host, Patience, host_names, host_report, markdown as host_table};
 pub use interim::WriteInterim;
 pub use job::Job;
-pub use keep::settle_output;
+pub use keep::{settle_output, settle_validation};
 pub use keeper::{KEEPER_VERB, Orphaned, keep};
 pub use prepare::PrepareError;
 pub use recorder::Unlogged;
+pub use silence::{LiveExpected, LiveSilence};
 pub use sources::SourceError;
 pub use spawn::{EXEC_VERB, Seat, SpawnError, become_command, exec};
 pub use status::{Live, LiveBuild, LivePhase, LiveRequest};
 
+use crate::artifact::Wishes;
+use crate::history::History;
 use crate::mask::Rules;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -88,6 +97,25 @@ pub struct Plan {
     pub masking: Rules,
     /// After a success too, end processes that moved to a session of their own.
     pub kill_daemons: bool,
+    /// The files that the job is about.
+    pub artifacts: Wishes,
+    /// A silent build that has been idle for so long is stalled.
+    pub stall_after: Duration,
+    /// What to do then.
+    pub on_stall: OnStall,
+    /// When to say something in a silent log.
+    pub heartbeat: Heartbeat,
+    /// Earlier builds; none where the user wants none.
+    pub history: Option<History>,
+}
+
+/// What to do when a build stalls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnStall {
+    /// Say it and put it on record.
+    Report,
+    /// Ask it to stop as well.
+    Cancel,
 }
 
 /// When a job is asked to stop by itself.

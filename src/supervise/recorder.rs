@@ -2,19 +2,24 @@
 //!
 //! When the log can no longer be written, the build goes on, the first failure is kept, and the job fails for it.
 
+use super::silence::{LiveSilence, Silence};
 use super::status::{Board, Live};
 use crate::clock::{Anchor, Mono};
 use crate::event::{
     CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobStarted, LogError, LogWriter,
     OpenPhase, RecordsUnfinished,
 };
+use crate::history::{Entry, Expectation};
 use crate::mask::Secrets;
 use crate::observe::Tracker;
+use crate::resources::Sample;
+use crate::stall::Facts;
 use crate::verdict::{Judge, Verdict};
 use crate::wire::{Control, DAMAGED, Reader, Record, Unread};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a log that was given up cannot tell: everything that did not come from the wire.
 #[derive(Debug, Default)]
@@ -33,6 +38,7 @@ pub struct Recorder {
     tracker: Tracker,
     judge: Judge,
     board: Board,
+    silence: Silence,
     job: String,
     anchor: Anchor,
     records: Vec<Record>,
@@ -54,6 +60,7 @@ impl Recorder {
         header: &JobStarted,
         wire: &Path,
         control: Arc<Control>,
+        silence: Silence,
         secrets: &Arc<Secrets>,
     ) -> Result<Self, LogError> {
         let mut log = LogWriter::create(path, header)?.masking(Arc::clone(secrets));
@@ -65,6 +72,7 @@ impl Recorder {
             tracker: Tracker::new(),
             judge: Judge::default(),
             board: Board::new(header.anchor().mono),
+            silence,
             job: header.job.clone(),
             anchor: header.anchor(),
             records: Vec::new(),
@@ -105,7 +113,47 @@ impl Recorder {
     /// How the job is now.
     #[must_use]
     pub fn live(&self, bundle: &Path, now: Mono) -> Live {
-        self.board.live(&self.job, bundle, self.anchor, self.tracker.open_branch(now), now)
+        let live = self.board.live(&self.job, bundle, self.anchor, self.tracker.open_branch(now), now);
+        Live { silence: self.silence.live(now), ..live }
+    }
+
+    /// The job's name.
+    #[must_use]
+    pub fn job(&self) -> &str {
+        &self.job
+    }
+
+    /// When the job began.
+    #[must_use]
+    pub fn started(&self) -> Mono {
+        self.anchor.mono
+    }
+
+    /// What the job's silence means now.
+    #[must_use]
+    pub fn silence(&self, now: Mono) -> Option<LiveSilence> {
+        self.silence.live(now)
+    }
+
+    /// Takes a sample in; the facts where the verdict on the silence changed.
+    pub fn sampled(&mut self, sample: &Sample) -> Option<Facts> {
+        self.silence.sampled(sample)
+    }
+
+    /// What the history says of a build.
+    pub fn expect(&mut self, build: u32, expectation: Expectation) {
+        self.silence.expect(build, expectation);
+    }
+
+    /// The job was paused for so long.
+    pub fn shift(&mut self, pause: Duration) {
+        self.silence.shift(pause);
+    }
+
+    /// What the history is to remember of a stall at once.
+    #[must_use]
+    pub fn stalled_entry(&self, facts: &Facts) -> Option<Entry> {
+        self.silence.stalled_entry(&self.job, facts)
     }
 
     /// The phases that are open now, as far as the wire was read.
@@ -166,6 +214,10 @@ impl Recorder {
         self.dirty = true;
         let appended = self.log.append(event);
         self.keep(appended);
+        self.silence.note(event);
+        for due in self.silence.due() {
+            self.append(&due);
+        }
     }
 
     /// Hands on what was appended: to the disk after a change of state, else to the kernel.
@@ -176,6 +228,12 @@ impl Recorder {
         let settled = if self.weighty { self.log.sync() } else { self.log.flush() };
         (self.dirty, self.weighty) = (false, false);
         self.keep(settled);
+    }
+
+    /// Whether the log could not be written to its end.
+    #[must_use]
+    pub fn is_given_up(&self) -> bool {
+        self.log.is_given_up()
     }
 
     /// Where the log was given up: lets go of it, and gives what whoever finishes it cannot know from the disk.
@@ -258,7 +316,9 @@ impl Recorder {
 fn weighty(kind: &EventKind) -> bool {
     matches!(
         kind,
-        EventKind::CancelRequested(_)
+        EventKind::ArtifactDeclared(_)
+            | EventKind::ArtifactsAccepted(_)
+            | EventKind::CancelRequested(_)
             | EventKind::CancelAcknowledged(_)
             | EventKind::BuildReturned(_)
             | EventKind::EvidenceLost(_)

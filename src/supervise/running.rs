@@ -14,7 +14,7 @@ use super::prepare::told;
 use super::signals::JobControl;
 use super::sources;
 use super::stage::{Backstage, Stage};
-use super::streams::write_all;
+use super::streams::{Carried, write_all};
 use crate::attach::Change;
 use crate::cancel::{Answer, Request, Via};
 use crate::clock::Mono;
@@ -23,6 +23,7 @@ use crate::event::{
     LadderRung, OutputMasked, State,
 };
 use crate::exit;
+use crate::resources::Sampler;
 use crate::verdict::Verdict;
 use rustix::process::{Pid, Signal};
 use std::collections::BTreeSet;
@@ -30,6 +31,8 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
+
+mod stuck;
 
 /// How often the wire is looked at while the command lives.
 const TICK: Duration = Duration::from_millis(20);
@@ -44,7 +47,7 @@ const TELLING: Duration = Duration::from_millis(10);
 
 /// A job from the start of its command on.
 pub(super) struct Running {
-    core: Core,
+    pub(super) core: Core,
     /// The command and its descendants; none where it was never started, or where it was given up.
     family: Option<Family>,
     /// When and how the command ended.
@@ -52,13 +55,16 @@ pub(super) struct Running {
     /// The evidence so far, for the time of a stop.
     interim: Interim,
     /// How the accepted request came.
-    accepted: Option<Via>,
+    pub(super) accepted: Option<Via>,
     /// Whether a person asked for more than a request, and has not got it yet.
-    kill_wanted: bool,
+    pub(super) kill_wanted: bool,
     /// Leftovers that are on record.
     named: BTreeSet<u32>,
     /// Pumps that have carried everything already.
     carried: usize,
+    sampler: Option<Sampler>,
+    /// The command's output, as far as it has been carried.
+    output: Vec<Carried>,
     /// Whether everything is known of the inputs.
     inputs_known: bool,
 }
@@ -81,10 +87,13 @@ impl Running {
             kill_wanted: false,
             named: BTreeSet::new(),
             carried: 0,
+            sampler: None,
+            output: Vec::new(),
             inputs_known: false,
         };
         running.hear_all();
         let Stage { seat, stdin, stdout, stderr, terminal, backstage } = stage;
+        running.output = backstage.carried();
         let said = stderr.try_clone();
         let orders = running.orders(seat, environment);
         match running.set_to_work(keeper, &orders, &[stdin, stdout, stderr]) {
@@ -121,8 +130,10 @@ impl Running {
         let at = Mono::now();
         let keeper = keeper.listen(pid, told(&self.core.tell, Note::Keeper))?;
         self.family = Some(Family::new(keeper.kin(), Group::led_by(pid), orders.seat.session_of(started)));
+        let root = keeper.kin().root();
         self.core.keeper = Some(keeper);
         self.record(at, EventKind::CommandStarted(CommandStarted { pid: started }));
+        self.start_sampling(root);
         if let Some(span) = self.core.deadline {
             let (pauses, cancellation) = (&self.core.pauses, &self.core.cancellation);
             sources::deadline(span, self.core.host, Arc::clone(pauses), Arc::clone(cancellation));
@@ -193,13 +204,13 @@ impl Running {
         next.map_or(TICK, |(at, _)| at.since(Mono::now()).min(TICK))
     }
 
-    fn hear_all(&mut self) {
+    pub(super) fn hear_all(&mut self) {
         while let Ok(note) = self.core.notes.try_recv() {
             self.hear(note);
         }
     }
 
-    fn hear(&mut self, note: Note) {
+    pub(super) fn hear(&mut self, note: Note) {
         match note {
             Note::Request(request) => self.requested(request),
             Note::Keeper(Told::Report(report)) => self.reported(report),
@@ -210,6 +221,8 @@ impl Running {
                 // A client that has gone in the meantime needs no answer.
                 let _ = answer.try_send(self.core.recorder.live(self.core.bundle.path(), Mono::now()));
             }
+            Note::Sample(sample) => self.sampled(&sample),
+            Note::Expected(build, expectation) => self.expected(build, *expectation),
             Note::Input(Some(event)) => self.core.recorder.append(&event),
             Note::Input(None) => self.inputs_known = true,
             Note::Carried => self.carried += 1,
@@ -244,7 +257,7 @@ impl Running {
     }
 
     fn requested(&mut self, request: Request) {
-        let Request { number, at, mut ask, answer, word_lost } = request;
+        let Request { number, at, mut ask, answer, late, word_lost } = request;
         if answer == Answer::Over {
             return;
         }
@@ -269,8 +282,11 @@ impl Running {
             self.core.recorder.lose(at, 0, &format!("builders could not be told to stop: {reason}"));
         }
         if accepted {
+            if ask.via == Via::Stall {
+                self.core.ladder.limit_grace(stuck::STALL_GRACE);
+            }
             self.accepted = Some(ask.via);
-            self.say_accepted(ask.via);
+            self.say_accepted(ask.via, late);
             let climb = self.core.ladder.request(at);
             self.record_rung(at, climb.rung, climb.why.to_owned());
             self.interim.request(at, self.core.host.provisional());
@@ -281,7 +297,11 @@ impl Running {
         self.kill_wanted |= kill;
     }
 
-    fn say_accepted(&self, via: Via) {
+    fn say_accepted(&self, via: Via, late: bool) {
+        if late {
+            let rest = "the command has ended; its files are put in order";
+            return self.core.voice.say(&format!("the stop ({}) comes too late: {rest}", via.name()));
+        }
         let what = if self.core.recorder.builder_seen() {
             "the builder is asked to stop at its next step"
         } else {
@@ -351,6 +371,7 @@ impl Running {
         self.core.pauses.go_on(at);
         if let Some(paused) = self.core.pauses.end(at) {
             self.core.ladder.shift(paused);
+            self.core.recorder.shift(paused);
             let paused_ns = u64::try_from(paused.as_nanos()).unwrap_or(u64::MAX);
             self.record(at, EventKind::JobResumed(JobResumed { paused_ns }));
         }
@@ -428,13 +449,15 @@ impl Running {
         self.record_rung(Mono::now(), Rung::Kill, why);
     }
 
-    fn record(&mut self, at: Mono, kind: EventKind) {
+    pub(super) fn record(&mut self, at: Mono, kind: EventKind) {
+        self.core.journal.see(&kind);
         self.core.recorder.append(&Event { at, kind });
     }
 
     /// Puts the end on record. From here on nothing more is accepted.
     pub(super) fn finish(mut self, backstage: Backstage, registration: Option<Registration>) -> Finished {
         let at = Mono::now();
+        self.stop_sampling();
         self.interim.finish();
         let (pumps, faults) = backstage.finish();
         if self.core.plan.output_cap.is_some() {
@@ -447,6 +470,8 @@ impl Running {
         self.core.recorder.close(at, "the command's processes ended");
         self.count_losses(at);
         self.settle_daemons();
+        // Renames first: whoever stops the job may not wait for digests.
+        self.settle_artifacts();
         self.know_inputs();
         self.core.cancellation.seal();
         drop(registration);
@@ -461,6 +486,7 @@ impl Running {
         };
         self.record(Mono::now(), EventKind::JobEnded(ended));
         self.core.recorder.settle();
+        self.clear_artifacts();
         let lost = self.core.recorder.lost().map(str::to_owned);
         Finished::new(self.core, verdict, code, lost, pumps.saturating_sub(self.carried))
     }

@@ -7,7 +7,7 @@ use super::keep::Keep;
 use super::prepare::{PrepareError, note, system};
 use super::signals::TerminalChanged;
 use super::spawn::Seat;
-use super::streams::{self, Output, Pump, Target};
+use super::streams::{self, Carried, Output, Pump, Target};
 use super::terminal::{Carrying, HandedThrough, Terminal};
 use crate::fsio::FsError;
 use crate::mask::Secrets;
@@ -100,6 +100,11 @@ impl Stage {
 }
 
 impl Backstage {
+    /// How much of the output each pump has carried, now and later.
+    pub(super) fn carried(&self) -> Vec<Carried> {
+        self.pumps.iter().map(Pump::carried).collect()
+    }
+
     /// Gives our own terminal back as it was, for as long as somebody else uses it.
     pub(super) fn let_go(&self) {
         if let Some(through) = &self.through {

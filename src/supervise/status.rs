@@ -1,5 +1,6 @@
 //! How a running job is: what `stuckproof status` tells of it.
 
+use super::silence::LiveSilence;
 use crate::clock::{Anchor, Mono, round_ms};
 use crate::event::{Event, EventKind, OpenPhase};
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,8 @@ pub struct Live {
     pub last_callback_ms: Option<f64>,
     /// The requests to stop so far.
     pub requests: Vec<LiveRequest>,
+    /// What its silence means; null before the command runs.
+    pub silence: Option<LiveSilence>,
 }
 
 /// A build of a running job.
@@ -182,6 +185,7 @@ impl Board {
             open_branch: open.into_iter().map(LivePhase::from).collect(),
             last_callback_ms: self.last_callback.map(|at| now.ms_since(at)),
             requests: requests.collect(),
+            silence: None,
         }
     }
 }

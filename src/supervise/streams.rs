@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes carried at once.
 const CHUNK: usize = 256 * 1024;
@@ -85,6 +85,7 @@ impl Output {
         let (stop_seen, stop) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map_err(|e| FsError::new("make a pipe for", &self.path, e.into()))?;
         let ended = Arc::new(AtomicBool::new(false));
+        let carried = Carried::default();
         let mut carrier = Carrier {
             watch: self.watch,
             ended: Arc::clone(&ended),
@@ -92,6 +93,7 @@ impl Output {
             stop_seen,
             target: self.target,
             offset: 0,
+            carried: Arc::clone(&carried),
             reader_gone: false,
             keep: keep.clone(),
         };
@@ -100,7 +102,7 @@ impl Output {
             done();
         });
         let kept = self.kept.then_some((self.path, keep));
-        Ok(Pump { ended, _stop: stop, kept })
+        Ok(Pump { ended, _stop: stop, kept, carried })
     }
 }
 
@@ -119,9 +121,19 @@ pub struct Pump {
     _stop: OwnedFd,
     /// The file, where it is to be kept.
     kept: Option<(PathBuf, Keep)>,
+    carried: Carried,
 }
 
+/// The bytes that a pump has carried so far.
+pub type Carried = Arc<AtomicU64>;
+
 impl Pump {
+    /// How much it has carried, now and later.
+    #[must_use]
+    pub fn carried(&self) -> Carried {
+        Arc::clone(&self.carried)
+    }
+
     /// Says that nothing more will be written: the thread carries what is there and ends. The file in the bundle is
     /// cut to what it may keep, and its secrets are masked; what is still to be carried is read from the old one.
     pub fn finish(self) -> Result<(), FsError> {
@@ -142,6 +154,7 @@ struct Carrier {
     stop_seen: OwnedFd,
     target: Target,
     offset: u64,
+    carried: Carried,
     reader_gone: bool,
     keep: Keep,
 }
@@ -158,6 +171,7 @@ impl Carrier {
                 Ok(n) => {
                     self.carry(&chunk[..n]);
                     self.offset += n as u64;
+                    self.carried.store(self.offset, Ordering::Relaxed);
                     self.keep.carried(&self.file, self.offset);
                 }
             }

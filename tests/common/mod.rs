@@ -80,7 +80,8 @@ pub fn text(path: impl Into<PathBuf>) -> String {
     path.into().into_os_string().into_string().expect("paths of the rig are UTF-8")
 }
 
-/// A command that knows nothing of the machine it runs on: no CI host, no job around it, no preload.
+/// A command that knows nothing of the machine it runs on: no CI host, no job around it, no preload, no earlier
+/// builds.
 pub fn command(program: &str) -> Command {
     let mut command = Command::new(program);
     let foreign = |name: &str| {
@@ -103,6 +104,6 @@ pub fn command(program: &str) -> Command {
             command.env_remove(name);
         }
     }
-    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    command.env("PYTHONDONTWRITEBYTECODE", "1").env("STUCKPROOF_HISTORY", "none");
     command
 }

@@ -2,11 +2,13 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod files;
 mod job;
 mod junit;
 mod lines;
 mod names;
 mod shown;
+mod silences;
 mod states;
 mod streams;
 mod validated;

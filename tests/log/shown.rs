@@ -1,22 +1,24 @@
 //! What people see, and what stands in the files.
 
+use crate::files::{published, put_back};
 use crate::job::{
     COMMAND, Job, build_start, described, finish, gpu_host, header, host, message, returned, rtx, start, step,
 };
 use crate::lines::{encoded, events};
 use crate::names::{HOSTILE, cases, text};
+use crate::silences::{of_earlier_builds, verdict};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::fs;
 use stuckproof::event::{
     AttachRefused, CancelSource, EventKind, HostReported, InputChanged, InputKind, JobPaused, JobResumed,
-    LeftoverFound, LogWriter, OutputMasked, RecordsUnfinished,
+    LeftoverFound, LogWriter, OutputMasked, RecordsUnfinished, SilenceVerdict,
 };
 use stuckproof::evidence::{self, EvidenceError, JobState};
 use stuckproof::render::{Style, show};
 use stuckproof::wire::{Body, LibraryFacts, Severity};
 
-fn shown(job: &mut Job) -> String {
+pub fn shown(job: &mut Job) -> String {
     let mut bundle = job.bundle();
     bundle.path = "stuckproof-evidence/bold-otter".into();
     let mut text = Vec::new();
@@ -84,7 +86,9 @@ pub fn killed() -> Job {
         Some("Building engine"),
         4,
     ));
+    job.at(90).event(of_earlier_builds(3, 1));
     job.at(1_000).request(CancelSource::Ci, "deadline").rung("cooperative", "requested");
+    job.at(60_100).event(EventKind::SilenceJudged(verdict(SilenceVerdict::Stalled, "idle", 2, 60)));
     job.at(61_000).rung("SIGTERM", "grace over").at(71_000).rung("SIGKILL", "grace over");
     job.at(71_020).exit(None, Some(9));
     job.event(EventKind::RecordsUnfinished(RecordsUnfinished { records: 1 }));
@@ -162,7 +166,7 @@ fn a_crash_sends_the_reader_to_the_output() {
 
 #[test]
 fn every_file_reads_back_as_it_was_derived() {
-    for mut job in [cancelled(), failed(), killed(), two_builds(), unobserved()] {
+    for mut job in [cancelled(), failed(), killed(), two_builds(), unobserved(), published(), put_back()] {
         let bundle = job.bundle();
         evidence::write(job.folder.path()).expect("the bundle can be written");
         let read = |name: &str| fs::read(job.folder.path().join(name)).expect("the file is there");
@@ -170,6 +174,9 @@ fn every_file_reads_back_as_it_was_derived() {
             serde_json::from_slice(&read(evidence::EVIDENCE)).expect("evidence");
         let summary: evidence::Summary = serde_json::from_slice(&read(evidence::SUMMARY)).expect("a summary");
         let phases: evidence::Phases = serde_json::from_slice(&read(evidence::PHASES)).expect("phases");
+        let inventory: evidence::Inventory =
+            serde_json::from_slice(&read(evidence::INVENTORY)).expect("an inventory");
+        assert_eq!(inventory, bundle.inventory);
         assert_eq!((&evidence, &summary, &phases), (&bundle.evidence, &bundle.summary, &bundle.phases));
         let fields: serde_json::Value = serde_json::from_slice(&read(evidence::SUMMARY)).expect("JSON");
         let fields = fields.as_object().expect("an object");
@@ -367,6 +374,7 @@ pub fn hostile_job(texts: &[String]) -> Job {
             python: false,
             messages_unobserved: text(3).to_owned(),
             proven: text(4).to_owned(),
+            simulated: false,
         }),
     );
     job.tell_of(COMMAND, 0, Body::Refused { reason: text(5).to_owned() }).tell(build_start());
