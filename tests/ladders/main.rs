@@ -55,15 +55,22 @@ fn assert_in_time(host: &Emulated, ended: &Ended) -> Bundle {
     let profile = &bundle.evidence["header"]["hostProfile"];
     assert_eq!(profile["name"], host.name);
     assert!(profile["allowsMs"].as_u64().expect("a time") <= host.limit_ms(), "{profile}");
-    let request = accepted(&bundle);
-    assert_eq!(request["source"], host.source, "{request}");
-    assert_eq!(
-        (&request["pid"], &request["uid"]),
-        (&std::process::id().into(), &rustix::process::getuid().as_raw().into())
-    );
-    let at = request["tNs"].as_u64().expect("a time");
-    assert!(at >= ended.first_ns, "stamped before it was sent");
+    if was_asked(host, &bundle) {
+        let request = accepted(&bundle);
+        assert_eq!(request["source"], host.source, "{request}");
+        assert_eq!(
+            (&request["pid"], &request["uid"]),
+            (&std::process::id().into(), &rustix::process::getuid().as_raw().into())
+        );
+        let at = request["tNs"].as_u64().expect("a time");
+        assert!(at >= ended.first_ns, "stamped before it was sent");
+    }
     bundle
+}
+
+/// A host that signals everybody may have ended the builder, and with it the job, before its signal to the runner arrives.
+fn was_asked(host: &Emulated, bundle: &Bundle) -> bool {
+    !host.hits_builder() || bundle.evidence["requests"] != serde_json::json!([])
 }
 
 fn accepted(bundle: &Bundle) -> &Value {
@@ -99,9 +106,11 @@ fn real(host: &'static Emulated) {
         let ended = inside_the_step(host).suffer(1);
         let bundle = assert_in_time(host, &ended);
         assert_state(host, &bundle);
-        let request = accepted(&bundle);
-        let open = request["openBranch"].as_array().expect("a list");
-        assert!(open.iter().any(|phase| phase["name"] == "Determining refit engines"), "{open:?}");
+        if was_asked(host, &bundle) {
+            let request = accepted(&bundle);
+            let open = request["openBranch"].as_array().expect("a list");
+            assert!(open.iter().any(|phase| phase["name"] == "Determining refit engines"), "{open:?}");
+        }
         let provisional = bundle.evidence["header"]["hostProfile"]["provisionalMs"].as_f64().expect("a time");
         let lasted = ended.runner_ms > provisional + SLACK_MS;
         assert!(ended.interim || !lasted, "{}: no file told of the request before the end", host.name);
