@@ -12,8 +12,8 @@ mod text;
 mod verified;
 
 pub use annotations::annotations;
-pub use markdown::markdown;
 pub use diff::{difference, difference_page};
+pub use markdown::markdown;
 pub use status::{live, past};
 pub use verified::verified;
 
