@@ -4,10 +4,12 @@ mod advice;
 mod host;
 mod phases;
 pub mod quarantine;
+mod reviewed;
 mod status;
 mod text;
 mod verified;
 
+pub use reviewed::{reviewed, reviewed_markdown};
 pub use status::{live, past};
 pub use verified::verified;
 
