@@ -1,7 +1,10 @@
 //! Bundles for people.
 
 mod advice;
+mod annotations;
+mod diff;
 mod host;
+mod markdown;
 mod phases;
 pub mod quarantine;
 mod reviewed;
@@ -9,6 +12,9 @@ mod status;
 mod text;
 mod verified;
 
+pub use annotations::annotations;
+pub use diff::{difference, difference_page};
+pub use markdown::markdown;
 pub use reviewed::{reviewed, reviewed_markdown};
 pub use status::{live, past};
 pub use verified::verified;
