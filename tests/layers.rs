@@ -35,6 +35,7 @@ const LEVELS: [(&str, u8); 32] = [
     ("diff", 5),
     ("render", 5),
     ("verify", 5),
+    ("review", 5),
     ("cli", 7),
     ("main", 7),
 ];
