@@ -10,7 +10,7 @@
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`resources`], [`stall`], [`history`] |
 //! | 3 | [`observe`], [`supervise`] |
 //! | 4 | [`evidence`], [`resume`] |
-//! | 5 | [`render`] |
+//! | 5 | [`render`], [`explain`] |
 //! | 7 | [`cli`] |
 
 pub mod attach;
@@ -22,6 +22,7 @@ pub mod digest;
 pub mod event;
 pub mod evidence;
 pub mod exit;
+pub mod explain;
 pub mod fsio;
 pub mod history;
 pub mod input;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate with its level, as the crate's documentation lists them.
-const LEVELS: [(&str, u8); 24] = [
+const LEVELS: [(&str, u8); 25] = [
     ("exit", 0),
     ("clock", 0),
     ("fsio", 0),
@@ -27,6 +27,7 @@ const LEVELS: [(&str, u8); 24] = [
     ("evidence", 4),
     ("resume", 4),
     ("render", 5),
+    ("explain", 5),
     ("cli", 7),
     ("main", 7),
 ];

@@ -3,6 +3,7 @@
 mod cancel;
 mod completions;
 mod duration;
+mod explain;
 mod finalize;
 mod history;
 mod keep;
@@ -34,6 +35,8 @@ enum Verb {
     Cancel(cancel::Options),
     /// Tell how a running job is, or what became of a finished one.
     Status(status::Options),
+    /// Answer the four questions about a job: continue, cancel, timing cache, roll back.
+    Explain(explain::Options),
     /// Print a bundle for a person.
     Show(show::Options),
     /// Finish bundles whose runner was lost.
@@ -92,6 +95,7 @@ pub fn main() -> ExitCode {
         Verb::Run(options) => run::main(options),
         Verb::Cancel(options) => cancel::main(&options),
         Verb::Status(options) => status::main(&options),
+        Verb::Explain(options) => explain::main(&options),
         Verb::Show(options) => show::main(&options),
         Verb::Finalize(options) => finalize::main(options),
         Verb::Completions(options) => completions::main(&options, command()),

@@ -32,7 +32,7 @@ pub(super) fn main(options: &Options) -> ExitCode {
     }
 }
 
-fn ask(entry: &Entry) -> Result<Live, ControlError> {
+pub(super) fn ask(entry: &Entry) -> Result<Live, ControlError> {
     match control::ask(entry, &Question::Status)? {
         Reply::Status(live) => Ok(*live),
         _ => {
@@ -106,7 +106,8 @@ impl<'a> From<&'a Bundle> for Past<'a> {
     }
 }
 
-fn json(value: &impl Serialize) -> ExitCode {
+/// Prints a value as JSON.
+pub(super) fn json(value: &impl Serialize) -> ExitCode {
     print(|out| {
         serde_json::to_writer_pretty(&mut *out, value)?;
         writeln!(out)
@@ -114,7 +115,7 @@ fn json(value: &impl Serialize) -> ExitCode {
 }
 
 /// Prints to standard output; a reader that left early wanted no more.
-fn print(what: impl FnOnce(&mut io::StdoutLock<'static>) -> io::Result<()>) -> ExitCode {
+pub(super) fn print(what: impl FnOnce(&mut io::StdoutLock<'static>) -> io::Result<()>) -> ExitCode {
     let mut out = io::stdout().lock();
     match what(&mut out).and_then(|()| out.flush()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => fail(&format!("cannot print: {e}")),

@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod explained;
 mod job;
 mod junit;
 mod lines;
