@@ -1,6 +1,8 @@
-//! Builds the attach library (`cpp/`), which `src/attach` embeds.
+//! Builds the attach library (`cpp/`), which `src/attach` embeds, and the simulated builder (`cpp/simulate/`), which
+//! `src/simulate` does.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const SOURCES: [&str; 10] =
     ["recorder", "elf", "library", "vtable", "monitor", "logger", "facts", "builder", "entry", "memory"];
@@ -23,6 +25,25 @@ const FLAGS: [&str; 15] = [
     "-nostdlib",
 ];
 
+/// What the library and the player of the simulated builder have in common.
+const SIMULATED: [&str; 4] = ["plan", "cache", "stage", "faults"];
+
+/// Small, and with nothing that another machine may lack.
+const SIMULATED_FLAGS: [&str; 12] = [
+    "-std=c++17",
+    "-Os",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-fno-exceptions",
+    "-ffunction-sections",
+    "-static-libstdc++",
+    "-static-libgcc",
+    "-pthread",
+    "-Wl,--gc-sections,--strip-all",
+    "-Wall",
+    "-Wextra",
+];
+
 fn main() {
     println!("cargo::rerun-if-changed=cpp");
     let target = std::env::var("TARGET").expect("cargo sets TARGET");
@@ -30,12 +51,57 @@ fn main() {
         target.starts_with("x86_64-") && target.contains("linux"),
         "stuckproof attaches to TensorRT builds on 64-bit x86 Linux only; {target} is not supported"
     );
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("attach.so");
-    let mut compile = cc::Build::new().cpp(true).get_compiler().to_command();
-    compile.args(FLAGS).arg("-shared").arg("-o").arg(&out);
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    // A core for each: they take about as long.
+    std::thread::scope(|scope| {
+        scope.spawn(|| attach_library(&out.join("attach.so")));
+        scope.spawn(|| simulated_library(&out.join("simulated.so")));
+        scope.spawn(|| simulated_player(&out.join("simulated-player")));
+        scope.spawn(|| simulated_python(&out.join("simulated-python.so")));
+    });
+}
+
+fn compiler() -> Command {
+    cc::Build::new().cpp(true).get_compiler().to_command()
+}
+
+fn run(mut compile: Command, what: &str) {
+    let status = compile.status().expect("a C++ compiler (g++) is needed to build stuckproof");
+    assert!(status.success(), "{what} did not compile: {status}");
+}
+
+fn attach_library(out: &Path) {
+    let mut compile = compiler();
+    compile.args(FLAGS).arg("-shared").arg("-o").arg(out);
     compile.args(SOURCES.map(|name| format!("cpp/{name}.cpp")));
     compile.args(["-Wl,--version-script=cpp/attach.map", "-Wl,-z,now", "-Wl,-z,relro", "-Wl,-z,noexecstack"]);
     compile.args(["-Wl,-z,nodelete", "-Wl,--hash-style=both", "-Wl,--strip-debug"]);
-    let status = compile.status().expect("a C++ compiler (g++) is needed to build the attach library");
-    assert!(status.success(), "the attach library did not compile: {status}");
+    run(compile, "the attach library");
+}
+
+fn simulated_library(out: &Path) {
+    let mut compile = compiler();
+    compile.args(SIMULATED_FLAGS).arg("-shared").arg("-o").arg(out);
+    compile.args(SIMULATED.map(|name| format!("cpp/simulate/{name}.cpp"))).arg("cpp/simulate/library.cpp");
+    compile.arg("-Wl,--version-script=cpp/simulate/library.map");
+    run(compile, "the simulated builder");
+}
+
+/// The function that makes builders is bound at its first call, when the library has been loaded.
+fn simulated_player(out: &Path) {
+    let mut compile = compiler();
+    compile.args(SIMULATED_FLAGS).arg("-o").arg(out);
+    compile.args(SIMULATED.map(|name| format!("cpp/simulate/{name}.cpp"))).arg("cpp/simulate/files.cpp");
+    compile.arg("cpp/simulate/player.cpp");
+    compile.args(["-Wl,-z,lazy", "-Wl,-z,dynamic-undefined-weak", "-ldl"]);
+    run(compile, "the player of the simulated builder");
+}
+
+fn simulated_python(out: &Path) {
+    let mut compile = compiler();
+    compile
+        .args(["-x", "c", "-fPIC", "-shared", "-Wl,--strip-all", "-o"])
+        .arg(out)
+        .arg("cpp/simulate/python.c");
+    run(compile, "the stand-in of a Python interpreter");
 }

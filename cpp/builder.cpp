@@ -218,6 +218,8 @@ void tell_library(Recorder* r, Library* library, const char* messages_unobserved
     facts.end();
     facts.add("python").end().add(has_python ? "1" : "0").end();
     facts.add("proven").end().add(library->layout->proven ? "library" : "headers").end();
+    const bool simulated = elf::find(library->object, "stuckproof_simulated") != nullptr;
+    facts.add("simulated").end().add(simulated ? "1" : "0").end();
     facts.add("messages").end().add(messages_unobserved == nullptr ? "" : messages_unobserved).end();
     facts.add("path").end().add(library->object.name).end();
     record_text(r, wire::Kind::library, sys::now(), {}, facts.data(), facts.size());

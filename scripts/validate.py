@@ -26,6 +26,7 @@ def check_files(bundle: pathlib.Path, schema: dict) -> list[str]:
         ("summary.json", schema),
         ("evidence.json", {"$ref": "#/$defs/evidence"}),
         ("phases.json", {"$ref": "#/$defs/phases"}),
+        ("inventory.json", {"$ref": "#/$defs/inventory"}),
     ):
         found += faults(validator(schema, rule), name, json.loads((bundle / name).read_text()))
     # A log that was derived again elsewhere has no baseline.

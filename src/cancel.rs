@@ -129,6 +129,8 @@ pub struct Request {
     pub ask: Ask,
     /// What became of it.
     pub answer: Answer,
+    /// Whether the command had ended when it arrived, so that there was nothing left to stop.
+    pub late: bool,
     /// Why the cancel word could not be written, when it could not.
     pub word_lost: Option<String>,
 }
@@ -162,6 +164,7 @@ pub struct Cancellation {
 struct State {
     requests: u32,
     interrupt: Option<Mono>,
+    over: bool,
     sealed: bool,
 }
 
@@ -182,7 +185,8 @@ impl Cancellation {
         // Stamped inside, so that the numbers and the stamps have one order.
         let at = clock();
         let answer = self.decide(&mut state, &ask, at);
-        let mut request = Request { number: state.requests, at, ask, answer, word_lost: None };
+        let late = state.over;
+        let mut request = Request { number: state.requests, at, ask, answer, late, word_lost: None };
         match answer {
             Answer::Accepted => request.word_lost = (self.write_word)(&request).err(),
             Answer::Over => request.number = 0,
@@ -190,6 +194,11 @@ impl Cancellation {
         }
         (self.tell)(request.clone());
         request
+    }
+
+    /// The command has ended. Requests are still put on record: the job puts its files in order.
+    pub fn command_ended(&self) {
+        self.lock().over = true;
     }
 
     /// Ends the state: from here on every request is answered with [`Answer::Over`]. Whatever was decided before has

@@ -65,9 +65,15 @@ impl Anchor {
     /// The wall time of a monotonic point as RFC 3339 in UTC with microseconds.
     #[must_use]
     pub fn rfc3339(&self, at: Mono) -> String {
-        let ns = i64::try_from(self.wall_ns(at)).unwrap_or(i64::MAX);
-        DateTime::<Utc>::from_timestamp_nanos(ns).to_rfc3339_opts(SecondsFormat::Micros, true)
+        rfc3339(self.wall_ns(at))
     }
+}
+
+/// A wall time, in nanoseconds since the Unix epoch, as RFC 3339 in UTC with microseconds.
+#[must_use]
+pub fn rfc3339(wall_ns: u64) -> String {
+    let ns = i64::try_from(wall_ns).unwrap_or(i64::MAX);
+    DateTime::<Utc>::from_timestamp_nanos(ns).to_rfc3339_opts(SecondsFormat::Micros, true)
 }
 
 #[cfg(test)]

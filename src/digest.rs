@@ -1,6 +1,7 @@
 //! SHA-256 and its text form.
 
 use sha2::{Digest, Sha256};
+use std::io::{self, Read};
 
 /// The two digits of every byte.
 const PAIRS: [[u8; 2]; 256] = {
@@ -26,6 +27,23 @@ impl Hex {
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self::from(Sha256::new_with_prefix(bytes))
+    }
+
+    /// The digest of everything that can be read.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub fn of_reader(mut reader: impl Read) -> io::Result<Self> {
+        let mut hash = Sha256::new();
+        let mut chunk = vec![0; 1 << 20];
+        loop {
+            match reader.read(&mut chunk) {
+                Ok(0) => return Ok(Self::from(hash)),
+                Ok(n) => hash.update(&chunk[..n]),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
     }
 
     /// The digits.

@@ -123,7 +123,7 @@ fn write_temporary(
 }
 
 /// Puts a folder's names on disk.
-fn sync_folder(folder: &Path) -> Result<(), FsError> {
+pub fn sync_folder(folder: &Path) -> Result<(), FsError> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let opened = File::open(folder).map_err(|e| FsError::new("open", folder, e))?;
     match opened.sync_all() {

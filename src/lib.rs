@@ -5,14 +5,15 @@
 //!
 //! | level | modules |
 //! |---|---|
-//! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`], [`procfs`], [`shown`] |
+//! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`], [`procfs`], [`shown`], [`units`] |
 //! | 1 | [`digest`], [`event`] |
-//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`resources`], [`stall`], [`history`] |
-//! | 3 | [`observe`], [`supervise`] |
+//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`], [`resources`], [`stall`], [`history`] |
+//! | 3 | [`observe`], [`supervise`], [`simulate`] |
 //! | 4 | [`evidence`], [`resume`] |
 //! | 5 | [`render`], [`explain`] |
 //! | 7 | [`cli`] |
 
+pub mod artifact;
 pub mod attach;
 pub mod baseline;
 pub mod cancel;
@@ -33,7 +34,9 @@ pub mod render;
 pub mod resources;
 pub mod resume;
 pub mod shown;
+pub mod simulate;
 pub mod stall;
 pub mod supervise;
+pub mod units;
 pub mod verdict;
 pub mod wire;

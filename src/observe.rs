@@ -334,6 +334,7 @@ fn library(pid: u32, facts: &LibraryFacts) -> LibraryAttached {
         path: facts.path.clone(),
         python: facts.python,
         proven: facts.proven.clone(),
+        simulated: facts.simulated,
         messages_unobserved: Some(facts.messages_unobserved.clone()).filter(|why| !why.is_empty()),
     }
 }

@@ -4,7 +4,7 @@
 //! and what we did to it ourselves. No message, no progress and no exit code of a build's own making is believed.
 
 use crate::clock::Mono;
-use crate::event::{CancelRequested, CommandExited, Event, EventKind, LadderRung, State};
+use crate::event::{CancelRequested, CommandExited, Event, EventKind, LadderRung, State, ValidationStatus};
 use crate::exit::{self, End};
 use std::collections::BTreeMap;
 
@@ -13,6 +13,9 @@ pub const RUNNER_LOST: &str = "the runner was lost";
 
 /// The cause of a job that fails because a part of its record is missing.
 pub const EVIDENCE_LOST: &str = "evidence_lost";
+
+/// The cause of a job that fails because an artifact could not be put where it belongs.
+pub const ARTIFACT: &str = "artifact";
 
 /// What became of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub struct Verdict {
     pub observed: bool,
     /// The build that decides: the worst, and among equals the last.
     pub decisive: Option<u32>,
+    /// What became of the user's own check of the engine. It is apart from the state.
+    pub validation: ValidationStatus,
     /// Every build in the order of its number.
     pub builds: Vec<BuildVerdict>,
     /// Every request in the order of arrival.
@@ -47,7 +52,22 @@ impl Verdict {
             Some(CommandExited { code: Some(code), .. }) => End::Code(u8::try_from(*code).unwrap_or(unknown)),
             _ => End::Code(unknown),
         };
-        exit::of_job(exit::Outcome { end, succeeded: self.state == State::Succeeded, deadline, own_fault })
+        let valid = matches!(self.validation, ValidationStatus::NotApplicable | ValidationStatus::Pass);
+        let succeeded = self.state == State::Succeeded && valid;
+        exit::of_job(exit::Outcome { end, succeeded, deadline, own_fault })
+    }
+
+    /// Nothing for a success; else what became of the job, in words.
+    ///
+    /// # Errors
+    /// Those words.
+    pub fn as_success(&self) -> Result<(), String> {
+        let cause = self.cause.as_deref().unwrap_or("no cause is known");
+        match self.state {
+            State::Succeeded => Ok(()),
+            State::Cancelled => Err(format!("the job was cancelled ({cause})")),
+            State::Failed => Err(format!("the job failed ({cause})")),
+        }
     }
 }
 
@@ -121,6 +141,10 @@ pub struct Judge {
     /// Whether somebody climbed the ladder in the runner's place.
     runner_lost: bool,
     lost: bool,
+    /// Faults of artifacts that no success may have.
+    artifact_faults: u32,
+    /// What became of the user's own check, where one was asked for.
+    validation: Option<ValidationStatus>,
 }
 
 #[derive(Debug)]
@@ -166,6 +190,11 @@ impl Judge {
             }
             EventKind::CommandExited(exit) => self.exit = Some((event.at, exit.clone())),
             EventKind::EvidenceLost(_) => self.lost = true,
+            EventKind::ArtifactDeclared(declared) if declared.must_validate => {
+                self.validation.get_or_insert(ValidationStatus::Pending);
+            }
+            EventKind::EngineValidated(validated) => self.validation = Some(validated.status),
+            EventKind::ArtifactSettled(settled) => self.artifact_faults += u32::from(settled.fault.is_some()),
             _ => {}
         }
     }
@@ -182,9 +211,12 @@ impl Judge {
             Some(worst) if worst.state == State::Succeeded => self.after_success(),
             Some(worst) => (worst.state, worst.cause.clone()),
         };
+        let spoilt = state == State::Succeeded && self.artifact_faults > 0;
+        let (state, cause) = if spoilt { (State::Failed, Some(ARTIFACT.to_owned())) } else { (state, cause) };
         Verdict {
             state,
             cause,
+            validation: self.validation.unwrap_or(ValidationStatus::NotApplicable),
             observed: self.observed,
             decisive: decisive.map(|build| build.build),
             requests: self.requests.iter().map(|(_, request)| self.outcome(request)).collect(),

@@ -4,11 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate with its level, as the crate's documentation lists them.
-const LEVELS: [(&str, u8); 25] = [
+const LEVELS: [(&str, u8); 28] = [
     ("exit", 0),
     ("clock", 0),
     ("fsio", 0),
     ("mask", 0),
+    ("units", 0),
     ("procfs", 0),
     ("shown", 0),
     ("digest", 1),
@@ -18,12 +19,14 @@ const LEVELS: [(&str, u8); 25] = [
     ("attach", 2),
     ("verdict", 2),
     ("baseline", 2),
+    ("artifact", 2),
     ("resources", 2),
     ("stall", 2),
     ("history", 2),
     ("input", 2),
     ("observe", 3),
     ("supervise", 3),
+    ("simulate", 3),
     ("evidence", 4),
     ("resume", 4),
     ("render", 5),

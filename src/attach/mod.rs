@@ -1,20 +1,21 @@
 //! The attach library: embedded in this program, unpacked to a private folder, and named in the child's environment.
+//! Other embedded files go the same way.
 
 mod environment;
 mod unpack;
 
 pub use environment::{Change, environment};
-pub use unpack::unpack;
+pub use unpack::{place, unpack};
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why the attach library could not be put in place.
+/// Why an embedded file could not be put in place.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
     /// No folder would take it.
     #[error(
-        "no private folder for the attach library: {}; set XDG_CACHE_HOME or TMPDIR to a folder of your own that allows \
+        "no private folder for what stuckproof unpacks: {}; set XDG_CACHE_HOME or TMPDIR to a folder of your own that allows \
          executable mappings",
         tried.join("; ")
     )]

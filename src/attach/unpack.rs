@@ -1,6 +1,6 @@
-//! Putting the library on disk where nobody else can change it and the loader may execute it.
+//! Putting embedded files on disk where nobody else can change them and the loader may execute them.
 //!
-//! The file's name carries the digest of its content, so that versions never collide; it is written under a temporary
+//! The path of each carries the digest of its content, so that versions never collide; it is written under a temporary
 //! name and renamed, so that two first runs cannot meet half a file; and it is compared byte by byte before each use.
 
 use super::AttachError;
@@ -14,14 +14,31 @@ use std::path::{Path, PathBuf};
 /// The library itself, built by `build.rs`.
 pub(super) static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/attach.so"));
 
-/// The library's path, with the right content, in a folder that only this user can change.
+/// The attach library's path, with the right content, in a folder that only this user can change.
 ///
 /// # Errors
 /// When no folder will do; the error names each with its reason.
 pub fn unpack() -> Result<PathBuf, AttachError> {
+    in_some_folder(unpack_into)
+}
+
+/// The path of a file of this name and content, in a folder that only this user can change.
+///
+/// # Errors
+/// When no folder will do; the error names each with its reason.
+pub fn place(name: &str, content: &[u8]) -> Result<PathBuf, AttachError> {
+    in_some_folder(|folder| {
+        usable(folder)?;
+        let own = folder.join(&digest::sha256_hex(content)[..16]);
+        private_folder(&own)?;
+        put(&own, own.join(name), content)
+    })
+}
+
+fn in_some_folder(put: impl Fn(&Path) -> Result<PathBuf, AttachError>) -> Result<PathBuf, AttachError> {
     let mut tried = Vec::new();
     for folder in folders() {
-        match unpack_into(&folder) {
+        match put(&folder) {
             Ok(path) => return Ok(path),
             Err(error) => tried.push(format!("{}: {error}", folder.display())),
         }
@@ -45,6 +62,12 @@ fn folders() -> Vec<PathBuf> {
 }
 
 fn unpack_into(folder: &Path) -> Result<PathBuf, AttachError> {
+    usable(folder)?;
+    put(folder, folder.join(format!("attach-{}.so", &digest::sha256_hex(LIBRARY)[..16])), LIBRARY)
+}
+
+/// Makes the folder, and checks that it is private and that the loader can use what lies in it.
+fn usable(folder: &Path) -> Result<(), AttachError> {
     let unusable = |why: &str| AttachError::NotPrivate { path: folder.to_owned(), why: why.to_owned() };
     if !folder.is_absolute() || folder.to_string_lossy().contains([' ', ':', '$', '\t', '\n']) {
         return Err(unusable("the loader cannot take its path"));
@@ -55,10 +78,14 @@ fn unpack_into(folder: &Path) -> Result<PathBuf, AttachError> {
     if mount.f_flag.contains(StatVfsMountFlags::NOEXEC) {
         return Err(unusable("its file system is mounted noexec"));
     }
-    let path = folder.join(format!("attach-{}.so", &digest::sha256_hex(LIBRARY)[..16]));
-    if !is_ours(&path)? {
-        write_library(folder, &path).map_err(|source| AttachError::File { path: path.clone(), source })?;
-        if !is_ours(&path)? {
+    Ok(())
+}
+
+/// Gives the file its content, unless it has it.
+fn put(folder: &Path, path: PathBuf, content: &[u8]) -> Result<PathBuf, AttachError> {
+    if !is_ours(&path, content)? {
+        write(folder, &path, content).map_err(|source| AttachError::File { path: path.clone(), source })?;
+        if !is_ours(&path, content)? {
             return Err(AttachError::NotPrivate {
                 path,
                 why: "its content does not stay as written".to_owned(),
@@ -92,7 +119,7 @@ fn private_folder(folder: &Path) -> Result<(), AttachError> {
 }
 
 /// Whether the file is there with exactly our content, ours, and not writable by others.
-fn is_ours(path: &Path) -> Result<bool, AttachError> {
+fn is_ours(path: &Path, content: &[u8]) -> Result<bool, AttachError> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -101,12 +128,12 @@ fn is_ours(path: &Path) -> Result<bool, AttachError> {
     let private = found.is_file()
         && found.uid() == rustix::process::geteuid().as_raw()
         && found.permissions().mode() & 0o022 == 0;
-    Ok(private && fs::read(path).is_ok_and(|content| content == LIBRARY))
+    Ok(private && fs::read(path).is_ok_and(|found| found == content))
 }
 
-fn write_library(folder: &Path, path: &Path) -> io::Result<()> {
+fn write(folder: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = tempfile::Builder::new().prefix("unpacking-").tempfile_in(folder)?;
-    file.write_all(LIBRARY)?;
+    file.write_all(content)?;
     File::set_permissions(file.as_file(), fs::Permissions::from_mode(0o500))?;
     file.persist(path)?;
     Ok(())

@@ -31,8 +31,12 @@ pub(super) fn main(options: &Options) -> ExitCode {
     }
 }
 
-fn in_words(Cancelled { job, request, accepted }: &Cancelled) -> String {
-    if *accepted {
+fn in_words(Cancelled { job, request, accepted, late }: &Cancelled) -> String {
+    if *late {
+        format!(
+            "the command of job {job} has ended, and its files are being put in order; request {request} was recorded"
+        )
+    } else if *accepted {
         format!("job {job} is stopping (request {request})")
     } else {
         format!("job {job} was stopping already; request {request} was recorded")

@@ -2,19 +2,20 @@
 
 mod cancel;
 mod completions;
-mod duration;
 mod explain;
 mod finalize;
 mod history;
 mod keep;
 mod masking;
+mod quarantine;
 mod run;
 mod show;
-mod size;
+mod simulate;
 mod status;
 
 use crate::exit;
 use crate::supervise::{self, EXEC_VERB, KEEPER_VERB, Seat};
+use crate::units::{duration, size};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -30,7 +31,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Run a command, watch the builds in it, and keep the evidence.
-    Run(run::Options),
+    Run(Box<run::Options>),
     /// Ask a running job to stop.
     Cancel(cancel::Options),
     /// Tell how a running job is, or what became of a finished one.
@@ -41,6 +42,10 @@ enum Verb {
     Show(show::Options),
     /// Finish bundles whose runner was lost.
     Finalize(finalize::Options),
+    /// Look after what jobs without success have written.
+    Quarantine(quarantine::Options),
+    /// Play a script with a simulated builder, to test a CI without a GPU.
+    Simulate(simulate::Options),
     /// Print completions for a shell.
     Completions(completions::Options),
     /// Take a seat and become the command.
@@ -92,12 +97,14 @@ pub fn main() -> ExitCode {
         Err(e) => return usage(&e),
     };
     match cli.verb {
-        Verb::Run(options) => run::main(options),
+        Verb::Run(options) => run::main(*options),
         Verb::Cancel(options) => cancel::main(&options),
         Verb::Status(options) => status::main(&options),
         Verb::Explain(options) => explain::main(&options),
         Verb::Show(options) => show::main(&options),
         Verb::Finalize(options) => finalize::main(options),
+        Verb::Quarantine(options) => quarantine::main(&options),
+        Verb::Simulate(options) => simulate::main(options),
         Verb::Completions(options) => completions::main(&options, command()),
         Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.seat(), exec.bound)),
         Verb::Keep(options) => keep::main(&options),

@@ -2,8 +2,12 @@
 
 use super::masking::Masking;
 use super::{duration, fail, history, refuse, say, size};
+use crate::artifact::{self, ArtifactError, Owner, Wishes};
+use crate::mask::Secrets;
 use crate::resume::{self, Known};
-use crate::supervise::{self, Deadline, Finished, Grace, Heartbeat, Job, OnStall, Plan, Unlogged};
+use crate::supervise::{
+    self, Deadline, Finished, Grace, Heartbeat, Job, OnStall, Plan, PrepareError, Unlogged,
+};
 use crate::{baseline, evidence, exit, fsio};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -57,6 +61,18 @@ pub(super) struct Options {
     /// servers); after anything else they are ended in any case
     #[arg(long)]
     kill_daemons: bool,
+    /// An engine that the command builds: a file, or a folder. Only a success replaces it. Where `{engine}` stands in the
+    /// command (`{engine:2}` for the second), the command writes to a place of its own, and the result is moved to PATH;
+    /// otherwise it writes to PATH itself, and what was there comes back unless the job succeeds
+    #[arg(long, value_name = "PATH")]
+    engine: Vec<PathBuf>,
+    /// The timing cache that the command reads and writes, in the same way; `{timing_cache}` stands for a copy of its own
+    #[arg(long, value_name = "PATH")]
+    timing_cache: Option<PathBuf>,
+    /// A shell command that checks the first engine (`{engine}`) after a build that succeeded; the engine is published only
+    /// if it says 0
+    #[arg(long, value_name = "COMMAND", requires = "engine")]
+    validate: Option<String>,
     /// How long a silent build may be idle before it counts as stalled
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = stall_after)]
     stall_after: Duration,
@@ -134,6 +150,11 @@ impl From<Options> for Plan {
             inputs: options.inputs,
             masking: options.masking.into(),
             kill_daemons: options.kill_daemons,
+            artifacts: Wishes {
+                engines: options.engine,
+                timing_cache: options.timing_cache,
+                validate: options.validate,
+            },
             stall_after: options.stall_after,
             on_stall: options.on_stall,
             heartbeat: options.heartbeat.unwrap_or(Heartbeat::Host),
@@ -148,11 +169,13 @@ pub(super) fn main(options: Options) -> ExitCode {
         say(&format!(
             "inside job {job}, which records this command as well; the options given here do not apply"
         ));
-        return refuse(&supervise::exec(&options.command));
+        let mut plan = Plan::from(options);
+        artifact::name_plainly(&plan.artifacts, &mut plan.argv);
+        return refuse(&supervise::exec(&plan.argv));
     }
     let plan = Plan::from(options);
     let history = plan.history.clone();
-    let job = match Job::prepare(plan) {
+    let job = match prepare(&plan) {
         Ok(job) => job,
         Err(e) => return fail(&e),
     };
@@ -178,6 +201,34 @@ pub(super) fn main(options: Options) -> ExitCode {
         history::learn(history, finished.bundle());
     }
     ExitCode::from(finished.leave())
+}
+
+/// Makes the job ready. Where a lost job stands in the way at the path of an artifact, that one is finished first.
+fn prepare(plan: &Plan) -> Result<Job, String> {
+    // As often as there are artifacts: each can have been another job's.
+    for _ in 0..=plan.artifacts.engines.len() {
+        match Job::prepare(plan.clone()) {
+            Err(PrepareError::Artifact(ArtifactError::Left { path, owner, work })) => {
+                let path = path.display();
+                say(&format!(
+                    "job {} was lost while it was building {path}; it is finished first",
+                    owner.job
+                ));
+                finish_lost(&owner, &work, plan)?;
+            }
+            other => return other.map_err(|e| e.to_string()),
+        }
+    }
+    Job::prepare(plan.clone()).map_err(|e| e.to_string())
+}
+
+/// Finishes a job whose runner was lost; where its bundle is gone, or was never told of the artifact, the artifact alone.
+fn finish_lost(owner: &Owner, work: &Path, plan: &Plan) -> Result<(), String> {
+    if owner.bundle.join(evidence::EVENTS).exists() {
+        let secrets = Arc::new(Secrets::collect(&plan.masking, std::env::vars_os(), &plan.argv));
+        resume::finish_abandoned(&owner.bundle, None, &secrets).map_err(|e| e.to_string())?;
+    }
+    if work.exists() { artifact::abandon(work).map_err(|e| e.to_string()) } else { Ok(()) }
 }
 
 /// Writes the evidence. A log that could not be written to its end is finished like one whose runner was lost, now that

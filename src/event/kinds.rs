@@ -32,6 +32,8 @@ pub struct Event {
 pub enum EventKind {
     /// The first line.
     JobStarted(JobStarted),
+    /// A file or folder is in our care.
+    ArtifactDeclared(ArtifactDeclared),
     /// The command's process runs.
     CommandStarted(CommandStarted),
     /// A builder library is observed in a process.
@@ -80,6 +82,12 @@ pub enum EventKind {
     CommandExited(CommandExited),
     /// A process of the job was still there after the command's end.
     LeftoverFound(LeftoverFound),
+    /// The user's own check of the engine ended.
+    EngineValidated(EngineValidated),
+    /// The artifacts of a success passed our checks and are published from now on, whatever happens.
+    ArtifactsAccepted(ArtifactsAccepted),
+    /// What became of a file or folder in our care.
+    ArtifactSettled(ArtifactSettled),
     /// The secrets in the kept output were masked.
     OutputMasked(OutputMasked),
     /// Records whose process was ended while it wrote them.
@@ -143,6 +151,178 @@ pub struct JobStarted {
     pub streams: String,
 }
 
+/// What an artifact is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArtifactKind {
+    /// An engine: one file, or a folder of them.
+    Engine,
+    /// A timing cache.
+    TimingCache,
+}
+
+/// Where the command writes an artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArtifactMode {
+    /// To a staging place; only a success is moved to the path.
+    Staged,
+    /// To the path itself; a copy of what was there is kept beside it.
+    InPlace,
+}
+
+/// A file or folder at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ArtifactFacts {
+    /// Its size; that of a folder is the sum of its files'.
+    pub bytes: u64,
+    /// 1, or how many files the folder holds.
+    pub files: u64,
+    /// When its content was last changed, RFC 3339 in UTC; of a folder's files the latest.
+    pub modified: String,
+    /// The inode of the file or folder.
+    pub inode: u64,
+    /// A digest over names, sizes, inodes and times: where it is the same, nobody has touched it.
+    pub stamp: String,
+    /// SHA-256 of the content; of a folder that of a list with a line `digest, two blanks, name` for each file in the order
+    /// of the names. Null where it was not read.
+    pub sha256: Option<String>,
+}
+
+/// Fields of `artifactDeclared`: everything that is needed to settle it, also for somebody who comes later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ArtifactDeclared {
+    /// Its number, from 1.
+    pub artifact: u32,
+    /// What it is.
+    pub kind: ArtifactKind,
+    /// Whether it is a folder.
+    pub folder: bool,
+    /// Where it belongs, absolute.
+    pub path: String,
+    /// The file or folder that the path leads to: another one where the path is a link.
+    pub target: String,
+    /// Where the command writes it.
+    pub mode: ArtifactMode,
+    /// Where the command writes it: a place of this job's own in `work`, or the target.
+    pub written: String,
+    /// Our folder beside the target, for as long as the artifact is not settled.
+    pub work: String,
+    /// Whether it is published only after the user's own check of the engine has passed.
+    pub must_validate: bool,
+    /// What was there before, or null.
+    pub previous: Option<ArtifactFacts>,
+}
+
+/// Fields of `engineValidated`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EngineValidated {
+    /// The check's command line, as it was given.
+    pub command: String,
+    /// `pass`, `fail`, or `pending` where it did not come to its end.
+    pub status: ValidationStatus,
+    /// Its exit code, or null.
+    pub code: Option<i32>,
+    /// The signal that ended it, or null.
+    pub signal: Option<i32>,
+    /// Why it did not come to its end, or null.
+    pub reason: Option<String>,
+    /// How long it ran, nanoseconds.
+    pub duration_ns: u64,
+}
+
+/// Validation of the engine, kept apart from the build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ValidationStatus {
+    /// None was asked for.
+    NotApplicable,
+    /// Not yet done.
+    Pending,
+    /// Passed.
+    Pass,
+    /// Failed.
+    Fail,
+}
+
+/// Fields of `artifactsAccepted`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ArtifactsAccepted {
+    /// Those that the command has written.
+    pub artifacts: Vec<AcceptedArtifact>,
+}
+
+/// An artifact that passed the checks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AcceptedArtifact {
+    /// Its number.
+    pub artifact: u32,
+    /// As it is published.
+    pub facts: ArtifactFacts,
+}
+
+/// What became of an artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArtifactOutcome {
+    /// A whole new one is at its path.
+    Published,
+    /// What was there before was not touched.
+    Kept,
+    /// What was there before was changed, and is there again byte for byte.
+    Restored,
+    /// Nothing was there before and nothing is there now; what the command wrote was set aside.
+    Quarantined,
+    /// Nothing was there before and nothing is there now.
+    Absent,
+    /// It could not be put in order.
+    Failed,
+}
+
+/// Fields of `artifactSettled`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ArtifactSettled {
+    /// Its number.
+    pub artifact: u32,
+    /// What became of it.
+    pub outcome: ArtifactOutcome,
+    /// Why so, for a person.
+    pub reason: String,
+    /// Why a job that would have succeeded failed for it, or null.
+    pub fault: Option<String>,
+    /// SHA-256 of what was there before, or null where it was not read or nothing was there.
+    pub previous_sha256: Option<String>,
+    /// What is at the path now, or null.
+    pub after: Option<ArtifactFacts>,
+    /// What was set aside, or null.
+    pub partial: Option<ArtifactFacts>,
+    /// The quarantine's folder for it, or null.
+    pub quarantine: Option<String>,
+    /// What the first bytes of the engine say: `TensorRT engine`, `TensorRT-RTX engine`, `unknown`; null where none was
+    /// looked at.
+    pub content: Option<String>,
+    /// Files beside it that look like engines, are newer than the job's start and were not declared.
+    pub undeclared: Vec<String>,
+    /// Who settled it.
+    pub by: SettledBy,
+}
+
+/// Who settled an artifact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SettledBy {
+    /// The job's runner.
+    Runner,
+    /// Somebody in the place of a runner that was lost; nobody timed it.
+    Successor,
+}
+
 /// What a job assumes of the host around it. Times count from the host's first signal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -193,6 +373,8 @@ pub struct LibraryAttached {
     pub proven: String,
     /// Why messages are not recorded; null when they are.
     pub messages_unobserved: Option<String>,
+    /// Whether it is stuckproof's own simulated builder, and nothing that it built is an engine.
+    pub simulated: bool,
 }
 
 /// Fields of `attachRefused`.
@@ -695,7 +877,7 @@ pub struct JobEnded {
     /// The job's state.
     pub state: State,
     /// Its cause: a cancel source, `builder`, `application_cancel`, `killed_by_runner`, `killed_by_host`, `oom`, `crash`,
-    /// `runner_lost`, `command`, `evidence_lost`; null after a success.
+    /// `runner_lost`, `command`, `artifact`, `evidence_lost`; null after a success.
     pub cause: Option<String>,
     /// Whether any builder was observed.
     pub observed: bool,

@@ -1,11 +1,12 @@
 //! One line of the log as serde sees it. The writer has its own, faster way to the same bytes.
 
 use super::kinds::{
-    ApplicationDeclined, AttachRefused, BuildDescribed, BuildReturned, BuildStarted, CancelAcknowledged,
-    CancelRequested, CancelState, CommandExited, CommandStarted, Event, EventKind, EvidenceLost,
-    HostReported, InputChanged, InputDigested, InputIdentified, JobEnded, JobPaused, JobResumed, JobStarted,
-    LadderRung, LeftoverFound, LibraryAttached, Message, OutputMasked, PhaseAborted, PhaseFinished,
-    PhaseStarted, RecordsUnfinished, StepCompleted,
+    ApplicationDeclined, ArtifactDeclared, ArtifactSettled, ArtifactsAccepted, AttachRefused, BuildDescribed,
+    BuildReturned, BuildStarted, CancelAcknowledged, CancelRequested, CancelState, CommandExited,
+    CommandStarted, EngineValidated, Event, EventKind, EvidenceLost, HostReported, InputChanged,
+    InputDigested, InputIdentified, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound,
+    LibraryAttached, Message, OutputMasked, PhaseAborted, PhaseFinished, PhaseStarted, RecordsUnfinished,
+    StepCompleted,
 };
 use super::silence::{BuildExpected, SilenceJudged};
 use super::text::plain;
@@ -93,6 +94,7 @@ macro_rules! kinds {
 
 kinds! {
     JobStarted = "jobStarted" job,
+    ArtifactDeclared = "artifactDeclared" job,
     CommandStarted = "commandStarted" job,
     LibraryAttached = "libraryAttached" job,
     AttachRefused = "attachRefused" job,
@@ -117,6 +119,9 @@ kinds! {
     JobResumed = "jobResumed" job,
     CommandExited = "commandExited" job,
     LeftoverFound = "leftoverFound" job,
+    EngineValidated = "engineValidated" job,
+    ArtifactsAccepted = "artifactsAccepted" job,
+    ArtifactSettled = "artifactSettled" job,
     OutputMasked = "outputMasked" job,
     RecordsUnfinished = "recordsUnfinished" job,
     EvidenceLost = "evidenceLost" job,

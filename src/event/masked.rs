@@ -76,8 +76,23 @@ impl EventKind {
             Self::LeftoverFound(leftover) => hide(&mut leftover.name),
             Self::EvidenceLost(lost) => hide(&mut lost.reason),
             Self::InputIdentified(input) => hide(&mut input.path),
+            Self::ArtifactDeclared(artifact) => {
+                let paths =
+                    [&mut artifact.path, &mut artifact.target, &mut artifact.written, &mut artifact.work];
+                paths.into_iter().for_each(hide);
+            }
+            Self::EngineValidated(validated) => {
+                hide(&mut validated.command);
+                validated.reason.iter_mut().for_each(hide);
+            }
+            Self::ArtifactSettled(settled) => {
+                hide(&mut settled.reason);
+                settled.fault.iter_mut().chain(&mut settled.quarantine).for_each(hide);
+                settled.undeclared.iter_mut().for_each(hide);
+            }
             Self::HostReported(host) => hide(&mut host.status),
             Self::CommandStarted(_)
+            | Self::ArtifactsAccepted(_)
             | Self::InputDigested(_)
             | Self::InputChanged(_)
             | Self::BuildStarted(_)

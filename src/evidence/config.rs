@@ -36,6 +36,7 @@ pub(super) fn hash(library: &LibraryAttached, facts: &BuildFacts, contents: &BTr
     let inputs = json!({
         "flavour": library.flavour,
         "version": library.version,
+        "simulated": library.simulated,
         "facts": facts,
         "inputs": contents,
     });
@@ -56,6 +57,7 @@ mod tests {
             python: true,
             proven: "library".to_owned(),
             messages_unobserved: None,
+            simulated: false,
         }
     }
 
@@ -81,12 +83,14 @@ mod tests {
             edit(&mut other);
             hashes.push(hash(&library("1.7.1.116", "/a"), &other, &none));
         }
+        let simulated = LibraryAttached { simulated: true, ..library("1.7.1.116", "/a") };
+        hashes.push(hash(&simulated, &facts, &none));
         hashes.push(hash(&library("1.7.1.116", "/a"), &facts, &BTreeSet::from(["one"])));
         hashes.push(hash(&library("1.7.1.116", "/a"), &facts, &BTreeSet::from(["one", "two"])));
         hashes.push(first);
         hashes.sort_unstable();
         hashes.dedup();
-        assert_eq!(hashes.len(), 9, "each change gives a hash of its own");
+        assert_eq!(hashes.len(), 10, "each change gives a hash of its own");
     }
 
     #[test]

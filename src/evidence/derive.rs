@@ -3,16 +3,18 @@
 
 use super::model::{
     Build, Command, Counts, ErrorLine, Evidence, Input, JobState, Loss, MessageCounts, Pause, Refusal,
-    Request, Rung, SilenceFacts, Times,
+    Request, Rung, SilenceFacts, Times, Validation,
 };
-use super::{Bundle, EvidenceError, Phases, Summary, config, gpu, silence, summary};
+use super::{
+    Bundle, EvidenceError, Inventory, Phases, Retry, Summary, config, gpu, inventory, retry, silence, summary,
+};
 use crate::baseline::{self, Baseline};
 use crate::cancel::Via;
 use crate::clock::{Anchor, Mono, round_ms};
 use crate::event::{
-    BuildFacts, BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, Event, EventKind,
-    HostReported, InputDigested, InputIdentified, JobEnded, JobStarted, LadderRung, LeftoverFound,
-    LibraryAttached, Line, LogFault, LogReader, Message, OutputMasked, Tree,
+    BuildFacts, BuildTree, CancelAcknowledged, CancelRequested, CommandExited, Ending, EngineValidated,
+    Event, EventKind, HostReported, InputDigested, InputIdentified, JobEnded, JobStarted, LadderRung,
+    LeftoverFound, LibraryAttached, Line, LogFault, LogReader, Message, OutputMasked, Tree,
 };
 use crate::exit;
 use crate::verdict::{BuildVerdict, Judge, Verdict};
@@ -50,8 +52,17 @@ struct Gathered {
     host_report: Option<HostReported>,
     counts: Counts,
     facts: BTreeMap<u32, BuildFacts>,
+    artifacts: inventory::Gathered,
+    validated: Option<(Mono, EngineValidated)>,
     silences: silence::Gathered,
     last: Mono,
+}
+
+/// What follows from it.
+pub(super) struct Derived {
+    pub(super) evidence: Evidence,
+    pub(super) summary: Summary,
+    pub(super) inventory: Inventory,
 }
 
 /// Reads the bundle's log and derives everything from it.
@@ -80,11 +91,12 @@ pub(super) fn derive<R: BufRead>(
     let Some(mut gathered) = gathered else { return Err(without_header(path, faults)) };
     gathered.tree.finish();
     let ending = reader.ending();
-    let (evidence, summary) = gathered.evidence(ending, &faults, baseline.as_ref());
+    let Derived { evidence, summary, inventory } = gathered.derived(ending, &faults, baseline.as_ref());
     Ok(Bundle {
         path: path.to_owned(),
         phases: Phases::of(&gathered.tree, evidence.finished),
         summary,
+        inventory,
         baseline,
         evidence,
         ending,
@@ -95,9 +107,9 @@ pub(super) fn derive<R: BufRead>(
 }
 
 /// The evidence of a job of which only the header is known.
-pub(super) fn provisional(header: &JobStarted) -> (Evidence, Summary) {
+pub(super) fn provisional(header: &JobStarted) -> Derived {
     let baseline = Err(baseline::missing());
-    Gathered::new(header.clone()).evidence(Ending::Open, &[], baseline.as_ref())
+    Gathered::new(header.clone()).derived(Ending::Open, &[], baseline.as_ref())
 }
 
 fn without_header(path: &Path, faults: Vec<LogFault>) -> EvidenceError {
@@ -132,6 +144,8 @@ impl Gathered {
             host_report: None,
             counts: Counts { events: 1, ..Counts::default() },
             facts: BTreeMap::new(),
+            artifacts: inventory::Gathered::default(),
+            validated: None,
             silences: silence::Gathered::default(),
         }
     }
@@ -200,18 +214,16 @@ impl Gathered {
                     at: self.wall(at),
                 });
             }
+            EventKind::ArtifactDeclared(declared) => self.artifacts.declared.push(declared.clone()),
+            EventKind::ArtifactSettled(settled) => self.artifacts.settled.push((at, settled.clone())),
+            EventKind::EngineValidated(validated) => self.validated = Some((at, validated.clone())),
             EventKind::HostReported(host) => self.host_report = Some(host.clone()),
             EventKind::JobEnded(ended) => self.ended = Some(ended.clone()),
             _ => {}
         }
     }
 
-    fn evidence(
-        &self,
-        ending: Ending,
-        faults: &[LogFault],
-        baseline: Result<&Baseline, &String>,
-    ) -> (Evidence, Summary) {
+    fn derived(&self, ending: Ending, faults: &[LogFault], baseline: Result<&Baseline, &String>) -> Derived {
         let verdict = self.judge.verdict();
         let end = self.ended.as_ref();
         let mut evidence = Evidence {
@@ -241,15 +253,31 @@ impl Gathered {
             silences: self.silences.silences(),
             host_report: self.host_report.clone(),
             times: self.times(),
+            validation: self.validated.as_ref().map(|(at, validated)| self.validation(*at, validated)),
+            retry: Retry::default(),
             lost: self.lost.clone(),
             counts: self.counts,
             nulls: BTreeMap::new(),
         };
+        let inventory = self.artifacts.inventory(&evidence.job, evidence.finished, self.header.anchor());
+        evidence.retry = retry::of(&evidence, &inventory);
         let sku = gpu::sku(&evidence, baseline);
-        let summary = summary::of(&evidence, sku.as_ref().ok());
-        evidence.nulls = summary::nulls(&evidence, &summary, sku.as_ref().err());
+        let summary = summary::of(&evidence, &inventory, verdict.validation, sku.as_ref().ok());
+        evidence.nulls = summary::nulls(&evidence, &inventory, &summary, sku.as_ref().err());
         evidence.notes = self.notes(&evidence, &verdict, ending, faults);
-        (evidence, summary)
+        Derived { evidence, summary, inventory }
+    }
+
+    fn validation(&self, at: Mono, validated: &EngineValidated) -> Validation {
+        Validation {
+            command: validated.command.clone(),
+            status: validated.status,
+            code: validated.code,
+            signal: validated.signal,
+            reason: validated.reason.clone(),
+            at: self.wall(at),
+            duration_ns: validated.duration_ns,
+        }
     }
 
     fn build(&self, tree: &BuildTree, verdict: &Verdict) -> Build {
@@ -436,7 +464,7 @@ impl Gathered {
             request_to_ack_ms: Some(round_ms(ack.latency_ns)),
             ack_to_return_ms: returned.map(|returned| returned.ms_since(*at)),
             return_to_exit_ms: returned.and_then(|returned| Some(exited?.ms_since(returned))),
-            ack_to_cleaned_ms: None,
+            ack_to_cleaned_ms: self.artifacts.cleaned().map(|cleaned| cleaned.ms_since(*at)),
         }
     }
 
@@ -470,12 +498,7 @@ impl Gathered {
             let why = library.messages_unobserved.as_ref()?;
             Some(format!("The messages of {} are not recorded: {why}", summary::library_name(library)))
         }));
-        notes.extend(self.libraries.iter().filter(|library| library.proven == "headers").map(|library| {
-            format!(
-                "{} was attached by its published headers; this version was not proven on the real library.",
-                summary::library_name(library)
-            )
-        }));
+        notes.extend(self.libraries.iter().filter_map(summary::provenance));
         if self.output.as_ref().is_some_and(|output| output.by == "finalize") {
             notes.push(MASKED_LATE.to_owned());
         }

@@ -1,34 +1,36 @@
 //! The evidence of a job: what follows from its log, and the files that hold it.
 //!
-//! `events.jsonl` is the source of truth. `evidence.json`, `phases.json`, `summary.json` and `junit.xml` are derived from
+//! `events.jsonl` is the source of truth. `evidence.json`, `phases.json`, `summary.json`, `inventory.json` and `junit.xml` are derived from
 //! it and can be derived again; nothing in them comes from anywhere else, but for the GPU's name, which stands in `baseline.json`.
 
 mod config;
 mod derive;
 mod gpu;
+mod inventory;
 mod junit;
 mod lesson;
 mod model;
 mod phases;
+mod retry;
 mod schema;
 mod silence;
 mod summary;
 
+pub use inventory::{Artifact, Inventory};
 pub use junit::{Finding, Findings, NAMES as CRITERIA, findings};
 pub use lesson::lessons;
 pub use model::*;
 pub use phases::{BuildPhases, End, Phase, Phases};
+pub use retry::Retry;
 pub use schema::schema;
 pub use silence::{Expected, Judged, Silences};
-pub use summary::{
-    CleanupStatus, Framework, Language, RetryPolicy, Summary, TimingCacheMode, ValidationStatus,
-};
+pub use summary::{CleanupStatus, Framework, Language, RetryPolicy, Summary, TimingCacheMode};
 
 use crate::baseline::Baseline;
 use crate::digest::Hex;
 use crate::event::{Ending, JobStarted, Line, LogFault, LogReader, plain};
 use crate::fsio::{FsError, write_all_at_last, write_all_atomic, write_all_whole};
-use derive::derive;
+use derive::{Derived, derive};
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -41,7 +43,8 @@ pub const PHASES: &str = "phases.json";
 pub const EVIDENCE: &str = "evidence.json";
 /// The summary's name in a bundle.
 pub const SUMMARY: &str = "summary.json";
-
+/// The inventory's name in a bundle.
+pub const INVENTORY: &str = "inventory.json";
 /// The test report's name in a bundle.
 pub const JUNIT: &str = "junit.xml";
 
@@ -86,6 +89,8 @@ pub struct Bundle {
     pub phases: Phases,
     /// The eleven fields.
     pub summary: Summary,
+    /// The artifacts.
+    pub inventory: Inventory,
     /// What stood around the job, or why that is not known.
     pub baseline: Result<Baseline, String>,
     /// How the log ends.
@@ -101,18 +106,23 @@ pub struct Bundle {
 /// Writes a truthful `evidence.json`, `summary.json` and `junit.xml` for a job that has just begun, so that a kill leaves
 /// those and not nothing. The report fails until the end is known.
 pub fn provisional(bundle: &Path, header: &JobStarted) -> Result<(), FsError> {
-    let (evidence, summary) = derive::provisional(header);
+    let Derived { evidence, summary, inventory } = derive::provisional(header);
     let phases = Phases { format: 1, finished: false, builds: Vec::new() };
     let missing = crate::baseline::missing();
-    let source = junit::Source { evidence: &evidence, phases: &phases, baseline: Err(&missing) };
+    let source = junit::Source {
+        evidence: &evidence,
+        phases: &phases,
+        inventory: &inventory,
+        baseline: Err(&missing),
+    };
     let (junit, evidence) = (junit::report(&source), pretty(&evidence));
     // The other two follow from the header, which is what must outlive a power cut.
     write_all_whole(bundle, &[(SUMMARY, &pretty(&summary)), (JUNIT, &junit)])?;
     write_all_atomic(bundle, &[(EVIDENCE, &evidence)])
 }
 
-/// Derives the evidence from the bundle's log and writes `phases.json`, `evidence.json`, `summary.json` and
-/// `junit.xml`.
+/// Derives the evidence from the bundle's log and writes `phases.json`, `evidence.json`, `summary.json`,
+/// `inventory.json` and `junit.xml`.
 ///
 /// A file that holds this already is left alone. A log that ends early makes evidence that is not finished; one that was
 /// changed is an error.
@@ -149,13 +159,19 @@ pub fn files(bundle: &Bundle) -> Vec<(&'static str, Vec<u8>)> {
         (PHASES, compact(&bundle.phases)),
         (EVIDENCE, pretty(&bundle.evidence)),
         (SUMMARY, pretty(&bundle.summary)),
+        (INVENTORY, pretty(&bundle.inventory)),
         (JUNIT, junit::report(&bundle.report_source())),
     ]
 }
 
 impl Bundle {
     fn report_source(&self) -> junit::Source<'_> {
-        junit::Source { evidence: &self.evidence, phases: &self.phases, baseline: self.baseline.as_ref() }
+        junit::Source {
+            evidence: &self.evidence,
+            phases: &self.phases,
+            inventory: &self.inventory,
+            baseline: self.baseline.as_ref(),
+        }
     }
 }
 

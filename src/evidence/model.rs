@@ -1,10 +1,11 @@
 //! What `evidence.json` holds. Times named `…Ms` are milliseconds with up to three decimals; `tNs` is the job's
 //! monotonic clock in nanoseconds, as in the log; other times are RFC 3339 in UTC.
 
+use super::retry::Retry;
 use super::silence::{Expected, Silences};
 use crate::event::{
     BuildFacts, CancelSource, Cancellability, HostReported, InputKind, JobStarted, LeftoverFound,
-    LibraryAttached, OpenPhase, OutputMasked, State,
+    LibraryAttached, OpenPhase, OutputMasked, State, ValidationStatus,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -67,6 +68,10 @@ pub struct Evidence {
     pub host_report: Option<HostReported>,
     /// The intervals of the accepted request.
     pub times: Times,
+    /// The user's own check of the engine, or null where none was run.
+    pub validation: Option<Validation>,
+    /// What to do next.
+    pub retry: Retry,
     /// Records that were lost.
     pub lost: Vec<Loss>,
     /// How much the log holds.
@@ -336,6 +341,26 @@ pub struct Pause {
     pub t_ns: u64,
     /// How long it was, or null where its end is not on record.
     pub paused_ms: Option<f64>,
+}
+
+/// The user's own check of the engine, apart from the build.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Validation {
+    /// Its command line.
+    pub command: String,
+    /// What became of it.
+    pub status: ValidationStatus,
+    /// Its exit code, or null.
+    pub code: Option<i32>,
+    /// The signal that ended it, or null.
+    pub signal: Option<i32>,
+    /// Why it did not come to its end, or null.
+    pub reason: Option<String>,
+    /// When it ended.
+    pub at: String,
+    /// How long it ran, nanoseconds.
+    pub duration_ns: u64,
 }
 
 /// The intervals of the accepted request, each null where one of its ends did not come.

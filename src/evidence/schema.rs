@@ -1,6 +1,7 @@
 //! The JSON Schema of the bundle's files, generated from their types.
 
-use super::{Evidence, Phases, Summary};
+use super::{Evidence, Inventory, Phases, Summary};
+use crate::artifact::quarantine::Record;
 use crate::baseline::Baseline;
 use crate::event::event_schema;
 use crate::resources;
@@ -8,7 +9,8 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 /// The schema of `evidence-schema.json`: its root is `summary.json`; `$defs/evidence`, `$defs/phases`,
-/// `$defs/baseline` and `$defs/event` are `evidence.json`, `phases.json`, `baseline.json` and one line of `events.jsonl`;
+/// `$defs/inventory`, `$defs/baseline` and `$defs/event` are `evidence.json`, `phases.json`, `inventory.json`,
+/// `baseline.json` and one line of `events.jsonl`; `$defs/quarantineRecord` is `record.json` of an entry in the quarantine.
 /// `$defs/resourceHeader` and `$defs/resourceSample` are the first line and every other line of `resources.jsonl`.
 #[must_use]
 pub fn schema() -> Value {
@@ -19,6 +21,8 @@ pub fn schema() -> Value {
     let summary = generator.root_schema_for::<Summary>().to_value();
     generator.subschema_for::<Evidence>();
     generator.subschema_for::<Phases>();
+    generator.subschema_for::<Inventory>();
+    generator.subschema_for::<Record>();
     generator.subschema_for::<Baseline>();
     generator.subschema_for::<resources::Header>();
     generator.subschema_for::<resources::Sample>();

@@ -1,8 +1,9 @@
 //! `summary.json`: the eleven fields of the Stuck-Build Acceptance Test, and why those that are null are null.
 
 use super::config;
+use super::inventory::{self, Inventory};
 use super::model::{Build, Evidence};
-use crate::event::{CancelSource, LibraryAttached};
+use crate::event::{CancelSource, LibraryAttached, ValidationStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -97,25 +98,32 @@ pub enum RetryPolicy {
     Investigate,
 }
 
-/// Validation of the engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ValidationStatus {
-    /// None was asked for.
-    NotApplicable,
-    /// Not yet done.
-    Pending,
-    /// Passed.
-    Pass,
-    /// Failed.
-    Fail,
+impl RetryPolicy {
+    /// As the summary says it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RetryCold => "retry_cold",
+            Self::RetryWithCache => "retry_with_cache",
+            Self::Rollback => "rollback",
+            Self::Investigate => "investigate",
+        }
+    }
 }
 
 /// What stands for the version where no library was observed.
 const NONE_OBSERVED: &str = "none observed";
 
+/// Why there is nothing to say about artifacts.
+const NO_ARTIFACT: &str = "no artifact was declared";
+
 /// The summary of a job: it describes the decisive build.
-pub(super) fn of(evidence: &Evidence, gpu_sku: Option<&String>) -> Summary {
+pub(super) fn of(
+    evidence: &Evidence,
+    inventory: &Inventory,
+    validation: ValidationStatus,
+    gpu_sku: Option<&String>,
+) -> Summary {
     let library = decisive_library(evidence);
     let accepted = evidence.requests.iter().find(|request| request.accepted);
     let latency = match decisive(evidence) {
@@ -131,20 +139,28 @@ pub(super) fn of(evidence: &Evidence, gpu_sku: Option<&String>) -> Summary {
         timing_cache_mode: library.and_then(timing_cache_mode),
         cancel_source: accepted.map(|request| request.source),
         cancel_latency_ms: latency,
-        cleanup_status: None,
-        retry_policy: None,
-        validation_status: ValidationStatus::NotApplicable,
+        cleanup_status: inventory::cleanup(inventory),
+        retry_policy: evidence.retry.policy,
+        validation_status: validation,
     }
 }
 
 /// Why each null of the summary is null.
 pub(super) fn nulls(
     evidence: &Evidence,
+    inventory: &Inventory,
     summary: &Summary,
     no_sku: Option<&String>,
 ) -> BTreeMap<String, String> {
-    let succeeded = evidence.state == super::JobState::Succeeded;
-    let retry = if succeeded { "the job succeeded" } else { "this version makes no recommendation" };
+    let retry = evidence.retry.reasons.first().map_or("", String::as_str);
+    let undeclared = inventory.artifacts.is_empty();
+    let cleanup = if undeclared { NO_ARTIFACT } else { "the job has not ended" };
+    let cleaned = match (undeclared, evidence.times.request_to_ack_ms) {
+        (true, _) => NO_ARTIFACT,
+        (false, None) => "no acknowledgement of a request is on record",
+        (false, Some(_)) if evidence.finished => "the runner was lost, and nobody timed it",
+        (false, Some(_)) => "the job has not ended",
+    };
     let cache = "this version does not record the timing cache";
     let no_hash = match decisive(evidence).and_then(|build| build.facts.as_ref()) {
         None => "no builder was seen that could be asked".to_owned(),
@@ -167,10 +183,10 @@ pub(super) fn nulls(
         ("timingCacheMode", summary.timing_cache_mode.is_none(), cache),
         ("cancelSource", summary.cancel_source.is_none(), "nobody asked for a stop"),
         ("cancelLatencyMs", summary.cancel_latency_ms.is_none(), latency),
-        ("cleanupStatus", true, "no artifact was declared"),
-        ("retryPolicy", true, retry),
+        ("cleanupStatus", summary.cleanup_status.is_none(), cleanup),
+        ("retryPolicy", summary.retry_policy.is_none(), retry),
+        ("times.ackToCleanedMs", evidence.times.ack_to_cleaned_ms.is_none(), cleaned),
         ("output", evidence.output.is_none(), output),
-        ("times.ackToCleanedMs", true, "no artifact was declared"),
     ]
     .into_iter()
     .filter(|(_, null, _)| *null)
@@ -178,14 +194,29 @@ pub(super) fn nulls(
     .collect()
 }
 
-/// A library as people name it, for example `TensorRT-RTX 1.7.1.116`.
+/// A library as people name it, for example `TensorRT-RTX 1.7.1.116`, or `TensorRT 10.13.2.6 (simulated)`.
 pub(super) fn library_name(library: &LibraryAttached) -> String {
     let flavour = match library.flavour.as_str() {
         "tensorrt-rtx" => "TensorRT-RTX",
         "tensorrt" => "TensorRT",
         other => other,
     };
-    format!("{flavour} {}", library.version)
+    let simulated = if library.simulated { " (simulated)" } else { "" };
+    format!("{flavour} {}{simulated}", library.version)
+}
+
+/// What is to be said of a library that is not the real one, or was not tested as such.
+pub(super) fn provenance(library: &LibraryAttached) -> Option<String> {
+    let why = match library {
+        LibraryAttached { simulated: true, .. } => {
+            "is stuckproof's simulated builder: no GPU worked, and what it wrote is no engine."
+        }
+        LibraryAttached { proven, .. } if proven == "headers" => {
+            "was attached by its published headers; this version was not proven on the real library."
+        }
+        _ => return None,
+    };
+    Some(format!("{} {why}", library_name(library)))
 }
 
 fn decisive(evidence: &Evidence) -> Option<&Build> {

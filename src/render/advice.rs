@@ -91,6 +91,10 @@ fn failure(evidence: &Evidence) -> Advice {
             "Stuckproof itself was ended before the job was.",
             "find out who killed it, and run the job again.",
         ),
+        Some("artifact") => advice(
+            "The build succeeded, and an artifact could not be put where it belongs.",
+            "see the artifacts below; what was there before is there still or again.",
+        ),
         Some("evidence_lost") => advice(
             "A part of the record was lost, so that the rest cannot be relied on.",
             "see the notes below, free some disk space and run the job again.",

@@ -3,6 +3,7 @@
 mod advice;
 mod host;
 mod phases;
+pub mod quarantine;
 mod status;
 mod text;
 
@@ -36,6 +37,7 @@ pub fn show(bundle: &Bundle, out: &mut impl Write, style: Style) -> io::Result<(
     }
     errors("Errors outside of any build", &evidence.errors, out, &paint)?;
     ladder(evidence, out, &paint)?;
+    quarantine::artifacts(bundle, out, &paint)?;
     leftovers(evidence, out, &paint)?;
     notes(evidence, out, &paint)
 }
@@ -49,7 +51,13 @@ fn verdict(evidence: &Evidence, out: &mut impl Write, paint: &Painter) -> io::Re
     writeln!(out)?;
     let advice = advice::of(evidence);
     writeln!(out, "  {}", advice.what)?;
-    writeln!(out, "  Next: {}", advice.next)
+    writeln!(out, "  Next: {}", advice.next)?;
+    if let Some(policy) = evidence.retry.policy {
+        let reasons: Vec<String> =
+            evidence.retry.reasons.iter().map(|r| Clean::line(r).to_string()).collect();
+        writeln!(out, "  Retry: {}, since {}", policy.name(), reasons.join(", and "))?;
+    }
+    Ok(())
 }
 
 fn facts(bundle: &Bundle, out: &mut impl Write, paint: &Painter) -> io::Result<()> {
@@ -71,7 +79,8 @@ fn facts(bundle: &Bundle, out: &mut impl Write, paint: &Painter) -> io::Result<(
     for library in &evidence.libraries {
         let version = Clean::short(&library.version);
         let (flavour, path) = (Clean::short(&library.flavour), Clean::line(&library.path));
-        writeln!(out, "  builder   {flavour} {version} in process {}: {path}", library.pid)?;
+        let simulated = if library.simulated { " (simulated)" } else { "" };
+        writeln!(out, "  builder   {flavour} {version}{simulated} in process {}: {path}", library.pid)?;
     }
     writeln!(out, "  bundle    {}", Clean::line(&bundle.path.to_string_lossy()))
 }

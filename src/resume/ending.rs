@@ -5,10 +5,11 @@ use super::gather::{Page, Remains};
 use super::output::Output;
 use super::replay::Rest;
 use super::seen::Seen;
+use crate::artifact::{self, Journal, Terms};
 use crate::cancel::Via;
 use crate::event::{
     CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobEnded, LogError, LogWriter,
-    RecordsUnfinished,
+    RecordsUnfinished, SettledBy,
 };
 use crate::mask::Secrets;
 use crate::verdict::Verdict;
@@ -20,6 +21,14 @@ const FROM_THE_PAGE: &str =
 /// Why the last line is not enough for a success.
 const NOT_VOUCHED: &str =
     "the log ends with the command's exit code 0, and no later line vouches for that one";
+
+/// What is known once the rest is written.
+pub(super) struct Written {
+    /// Whether there was a secret in it.
+    pub(super) secret: bool,
+    /// What is on record of the artifacts.
+    pub(super) journal: Journal,
+}
 
 /// The writing of the rest.
 pub(super) struct Ending {
@@ -34,13 +43,13 @@ impl Ending {
         Self { writer, seen, rest }
     }
 
-    /// Writes everything up to the end, on disk when this returns, and says whether there was a secret in it.
+    /// Writes everything up to the end, on disk when this returns.
     pub(super) fn write(
-        &mut self,
+        mut self,
         known: &Known,
         remains: Remains,
         output: Output,
-    ) -> Result<bool, LogError> {
+    ) -> Result<Written, LogError> {
         let Remains { page, mut losses, unfinished, .. } = remains;
         let seen_by_caller = matches!(known.exited, Some((_, CommandExited { code: Some(0), .. })));
         let doubtful = self.seen.ends_with_success && !seen_by_caller;
@@ -63,13 +72,35 @@ impl Ending {
         for lost in losses {
             self.lose(lost, &known.secrets)?;
         }
+        self.settle_artifacts(known)?;
         if let Some(host) = &known.host {
             self.put_once(EventKind::HostReported(host.clone()))?;
         }
         let ended = self.end(known.exit_code);
         self.put(&Event { at: self.seen.last, kind: EventKind::JobEnded(ended) })?;
         self.writer.sync()?;
-        Ok(self.writer.has_masked() || self.rest.masked)
+        let secret = self.writer.has_masked() || self.rest.masked;
+        Ok(Written { secret, journal: self.seen.journal })
+    }
+
+    /// Settles the artifacts that are not settled yet. Who comes with news of a job that has just been lost may not have
+    /// long; who comes later has the time for every digest.
+    fn settle_artifacts(&mut self, known: &Known) -> Result<(), LogError> {
+        let hurry = known.exited.is_some() || !known.events.is_empty();
+        let wish = self.seen.verdict().as_success().and_then(|()| self.seen.journal.may_publish());
+        let journal = self.seen.journal.clone();
+        let mut written = Ok(());
+        artifact::settle(&journal, &Terms { wish, hurry, by: SettledBy::Successor }, &mut |kind| {
+            let decides = matches!(kind, EventKind::ArtifactsAccepted(_));
+            if written.is_ok() {
+                written = self.put(&Event { at: self.seen.last, kind });
+            }
+            if decides && written.is_ok() {
+                written = self.writer.sync();
+            }
+            written.is_ok()
+        });
+        written
     }
 
     /// What is not on record yet and comes from no builder, in the order of time.

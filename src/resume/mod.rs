@@ -4,6 +4,9 @@
 //! what the caller knows, then the end with its verdict; the other files are derived from the log as ever. Nothing here
 //! reads a clock: the end gets the last moment that is on record, so the same remains always finish to the same bytes.
 //!
+//! Artifacts that the runner has not settled are settled here, by the same rules: published where the log has accepted them
+//! or the job succeeded, else put back or aside. Only folders beside them that name this job are touched.
+//!
 //! Where a part of the record is missing or damaged, the job is failed for it, whatever the rest says.
 
 mod ending;
@@ -14,13 +17,14 @@ mod output;
 mod replay;
 mod seen;
 
+use crate::artifact;
 use crate::clock::Mono;
 use crate::event::{CommandExited, Event, EvidenceLost, HostReported, LogError};
 use crate::evidence::{self, Evidence, EvidenceError};
 use crate::exit;
 use crate::fsio::{self, FsError};
 use crate::mask::Secrets;
-use ending::Ending;
+use ending::{Ending, Written};
 use gather::Remains;
 use log::Log;
 use replay::Replay;
@@ -138,24 +142,25 @@ pub fn finish(bundle: &Path, known: &Known) -> Result<Evidence, ResumeError> {
     let job = log.header().job.clone();
     let mut remains = Remains::gather(bundle, log.header());
     let mut replay = Replay::new(std::mem::take(&mut remains.records));
-    let mut seen = Seen::new(log.header().anchor().mono);
+    let mut seen = Seen::new(log.header());
     log.read(|event| {
         seen.see(event);
         replay.see(event);
     })?;
     let _locked = log.lock_again()?;
-    let mut secret = false;
-    if log.is_ended() {
+    let Written { secret, journal } = if log.is_ended() {
         seen.check_end(bundle)?;
+        Written { secret: false, journal: seen.journal }
     } else {
         let (writer, damaged) = log.go_on()?;
         remains.losses.extend(damaged.map(|reason| EvidenceLost { records: 0, reason }));
         let output = output::settle(bundle, known, &seen);
         let writer = writer.masking(Arc::clone(&known.secrets));
-        secret = Ending::new(writer, seen, replay.rest()).write(known, remains, output)?;
-    }
+        Ending::new(writer, seen, replay.rest()).write(known, remains, output)?
+    };
     let evidence = evidence::write(bundle)?;
     gather::sweep(bundle)?;
+    artifact::clear(&journal).map_err(|e| FsError::new("tidy up beside the artifacts of", bundle, e))?;
     // A wire that something was lost from is kept for a closer look, unless it holds a secret.
     if evidence.lost.is_empty() || secret {
         gather::remove(bundle, &job)?;

@@ -2,9 +2,11 @@
 
 use super::ResumeError;
 use super::replay::is_told;
+use crate::artifact::Journal;
 use crate::clock::Mono;
 use crate::event::{
-    CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobEnded, PhaseAborted, PhaseEnd, Tree,
+    CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobEnded, JobStarted, PhaseAborted,
+    PhaseEnd, Tree,
 };
 use crate::verdict::{Judge, Verdict};
 use std::path::Path;
@@ -14,6 +16,8 @@ use std::path::Path;
 pub(super) struct Seen {
     judge: Judge,
     tree: Tree,
+    /// What is on record of the artifacts.
+    pub(super) journal: Journal,
     /// The last moment that is on record.
     pub(super) last: Mono,
     pub(super) exited: Option<CommandExited>,
@@ -30,11 +34,12 @@ pub(super) struct Seen {
 
 impl Seen {
     /// Nothing but that the job began.
-    pub(super) fn new(began: Mono) -> Self {
+    pub(super) fn new(header: &JobStarted) -> Self {
         Self {
             judge: Judge::default(),
             tree: Tree::default(),
-            last: began,
+            journal: Journal::new(header),
+            last: header.anchor().mono,
             exited: None,
             accepted: None,
             losses: Vec::new(),
@@ -49,6 +54,7 @@ impl Seen {
     pub(super) fn see(&mut self, event: &Event) {
         self.judge.see(event);
         self.tree.see(event);
+        self.journal.see(&event.kind);
         self.last = self.last.max(event.at);
         if !is_told(&event.kind) {
             self.own.push(event.clone());

@@ -47,7 +47,7 @@ pub struct Bundle {
 impl Bundle {
     /// Creates the folders: `wanted`, which must be new or empty, or one named after the job.
     pub fn create(wanted: Option<&Path>, job: &str) -> Result<Self, BundleError> {
-        let shown = wanted.map_or_else(|| Path::new(DEFAULT_FOLDER).join(job), Path::to_path_buf);
+        let shown = place(wanted, job);
         create_empty(&shown)?;
         let absolute = fs::canonicalize(&shown).map_err(|e| FsError::new("find", &shown, e))?;
         fsio::reserve(&absolute)?;
@@ -97,6 +97,11 @@ impl Bundle {
     pub fn remove_wire(&self) -> Result<(), FsError> {
         fs::remove_dir_all(&self.wire).map_err(|e| FsError::new("remove", &self.wire, e))
     }
+}
+
+/// Where a job's bundle is to be: in `wanted`, or in a folder named after the job.
+pub(super) fn place(wanted: Option<&Path>, job: &str) -> PathBuf {
+    wanted.map_or_else(|| Path::new(DEFAULT_FOLDER).join(job), Path::to_path_buf)
 }
 
 /// Whether a wire's folder belongs to a runner that lives.

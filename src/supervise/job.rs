@@ -18,6 +18,7 @@ use super::signals::JobControl;
 use super::stage::Stage;
 use super::status::Live;
 use super::voice::Voice;
+use crate::artifact::{Claimed, Journal};
 use crate::attach::Change;
 use crate::cancel::{Cancellation, Request};
 use crate::event::{Event, JobStarted};
@@ -80,6 +81,10 @@ pub(super) struct Core {
     pub(super) oom: OomWatch,
     pub(super) secrets: Arc<Secrets>,
     pub(super) voice: Voice,
+    /// What is on record of the artifacts.
+    pub(super) journal: Journal,
+    /// What keeps other jobs away from them.
+    pub(super) _claims: Vec<Claimed>,
     pub(super) pulse: Pulse,
     /// The keeper, once it watches over the command.
     pub(super) keeper: Option<OnDuty>,

@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The files of the command's output.
 const OUTPUT: [&str; 2] = ["stdout.log", "stderr.log"];
+/// The file for what the user's own check of the engine says.
+pub const VALIDATION: &str = "validation.log";
 
 /// Does for a bundle what the runner would have done at the command's end: keeps `cap` bytes of each stream, without
 /// secrets. None where the bundle keeps no output; the list says what could not be done.
@@ -25,6 +27,13 @@ pub fn settle_output(bundle: &Path, cap: u64, secrets: &Arc<Secrets>) -> Option<
     let files: Vec<PathBuf> = OUTPUT.iter().map(|name| bundle.join(name)).filter(is_file).collect();
     let settle = |path: &PathBuf| Keep::new(Some(cap), secrets).settle(path).err();
     (!files.is_empty()).then(|| files.iter().filter_map(settle).collect())
+}
+
+/// The same for what the user's own check of the engine said.
+pub fn settle_validation(bundle: &Path, cap: u64, secrets: &Arc<Secrets>) -> Result<(), FsError> {
+    let path = bundle.join(VALIDATION);
+    let is_file = path.symlink_metadata().is_ok_and(|facts| facts.is_file());
+    if is_file { Keep::new(Some(cap), secrets).settle(&path) } else { Ok(()) }
 }
 
 /// A hole grows by at least this much at a time.

@@ -6,6 +6,7 @@
 //! the loop of `Running`, which may wait for a disk. So no disk ever stands between a signal and a builder.
 
 mod bundle;
+mod check;
 pub mod control;
 mod core_dump;
 mod family;
@@ -29,6 +30,7 @@ mod phase_limit;
 mod prepare;
 mod recorder;
 mod running;
+mod settling;
 mod signals;
 mod silence;
 mod sources;
@@ -46,7 +48,7 @@ pub use heartbeat::Heartbeat;
 pub use host::{Host, Patience, host_names, host_report, markdown as host_table};
 pub use interim::WriteInterim;
 pub use job::Job;
-pub use keep::settle_output;
+pub use keep::{settle_output, settle_validation};
 pub use keeper::{KEEPER_VERB, Orphaned, keep};
 pub use prepare::PrepareError;
 pub use recorder::Unlogged;
@@ -55,6 +57,7 @@ pub use sources::SourceError;
 pub use spawn::{EXEC_VERB, Seat, SpawnError, become_command, exec};
 pub use status::{Live, LiveBuild, LivePhase, LiveRequest};
 
+use crate::artifact::Wishes;
 use crate::history::History;
 use crate::mask::Rules;
 use std::ffi::OsString;
@@ -94,6 +97,8 @@ pub struct Plan {
     pub masking: Rules,
     /// After a success too, end processes that moved to a session of their own.
     pub kill_daemons: bool,
+    /// The files that the job is about.
+    pub artifacts: Wishes,
     /// A silent build that has been idle for so long is stalled.
     pub stall_after: Duration,
     /// What to do then.

@@ -1,7 +1,7 @@
 //! Everything that must be in place before the command starts. What fails here fails before anything was run.
 
 use super::Plan;
-use super::bundle::{Bundle, BundleError, new_job};
+use super::bundle::{self, Bundle, BundleError, new_job};
 use super::control::{self, Entry, Registration};
 use super::header::{Ladders, header};
 use super::heartbeat::Pulse;
@@ -22,10 +22,11 @@ use super::sources::{self, CancelFile, SourceError};
 use super::stage::Stage;
 use super::voice::Voice;
 use super::waiter;
+use crate::artifact::{self, ArtifactError, Claimed, Journal, Owner, Prepared};
 use crate::attach::{self, Change};
 use crate::cancel::{Cancellation, Request};
-use crate::clock::Anchor;
-use crate::event::{EventKind, JobStarted, LogError};
+use crate::clock::{Anchor, Mono};
+use crate::event::{Event, EventKind, JobStarted, LogError};
 use crate::fsio::FsError;
 use crate::input::{InputError, Inputs, Reading};
 use crate::mask::{self, Secrets};
@@ -58,6 +59,9 @@ pub enum PrepareError {
     /// The wire cannot be made.
     #[error(transparent)]
     Wire(#[from] WireError),
+    /// An artifact cannot be taken into our care.
+    #[error(transparent)]
+    Artifact(#[from] ArtifactError),
     /// A file cannot be made.
     #[error(transparent)]
     File(#[from] FsError),
@@ -73,7 +77,7 @@ pub enum PrepareError {
 
 impl Job {
     /// Makes the bundle, starts its log and opens every way to stop the job.
-    pub fn prepare(plan: Plan) -> Result<Self, PrepareError> {
+    pub fn prepare(mut plan: Plan) -> Result<Self, PrepareError> {
         let host = Host::find(plan.host.as_deref(), plan.host_allows);
         if plan.cancel_on_stdin_close {
             sources::check_stdin()?;
@@ -86,6 +90,7 @@ impl Job {
         // Before the signals are taken: what was ignored until then tells how we were started.
         let warnings = misuse::warnings(&plan.argv, host, ladders.hurried, &limits);
         let job = new_job(chrono::DateTime::from_timestamp_nanos(anchor.wall_ns.cast_signed()));
+        let artifacts = take_artifacts(&mut plan, &job)?;
         let bundle = Bundle::create(plan.bundle.as_deref(), &job)?;
         let control = Arc::new(Control::create(bundle.wire(), anchor)?);
         let (tell, notes) = mpsc::channel();
@@ -124,6 +129,7 @@ impl Job {
         let silence = Silence::new(stall::Limits { stall_after: plan.stall_after }, ask);
         let wire = bundle.wire();
         let mut recorder = Recorder::create(&log, &header, wire, Arc::clone(&control), silence, &secrets)?;
+        let (journal, claims) = put_on_record(artifacts, &header, &mut recorder);
         for event in &identified {
             recorder.append(event);
         }
@@ -155,6 +161,8 @@ impl Job {
             oom,
             secrets,
             voice,
+            journal,
+            _claims: claims,
             pulse,
             keeper: None,
             inputs,
@@ -163,6 +171,32 @@ impl Job {
         };
         Ok(Self { core, header, stage, environment, registration, keeper })
     }
+}
+
+/// Takes the artifacts into our care, before there is anything else that would have to be taken back.
+fn take_artifacts(plan: &mut Plan, job: &str) -> Result<Prepared, PrepareError> {
+    let bundle = std::path::absolute(bundle::place(plan.bundle.as_deref(), job));
+    let bundle = bundle.map_err(system("find the bundle's folder"))?;
+    let owner = Owner { job: job.to_owned(), pid: std::process::id(), bundle };
+    Ok(artifact::prepare(&plan.artifacts, &mut plan.argv, &owner)?)
+}
+
+/// Puts the artifacts on record, on disk when this returns: from here on they are settled, whoever does it.
+fn put_on_record(
+    artifacts: Prepared,
+    header: &JobStarted,
+    recorder: &mut Recorder,
+) -> (Journal, Vec<Claimed>) {
+    let mut journal = Journal::new(header);
+    for declared in artifacts.declared {
+        let kind = EventKind::ArtifactDeclared(declared);
+        journal.see(&kind);
+        recorder.append(&Event { at: Mono::now(), kind });
+    }
+    recorder.settle();
+    let mut claims = artifacts.claims;
+    claims.iter_mut().for_each(Claimed::begin);
+    (journal, claims)
 }
 
 pub(super) fn system(action: &'static str) -> impl Fn(io::Error) -> PrepareError {

@@ -230,6 +230,12 @@ impl Recorder {
         self.keep(settled);
     }
 
+    /// Whether the log could not be written to its end.
+    #[must_use]
+    pub fn is_given_up(&self) -> bool {
+        self.log.is_given_up()
+    }
+
     /// Where the log was given up: lets go of it, and gives what whoever finishes it cannot know from the disk.
     pub fn give_up(&mut self) -> Option<Unlogged> {
         if !self.log.is_given_up() {
@@ -310,7 +316,9 @@ impl Recorder {
 fn weighty(kind: &EventKind) -> bool {
     matches!(
         kind,
-        EventKind::CancelRequested(_)
+        EventKind::ArtifactDeclared(_)
+            | EventKind::ArtifactsAccepted(_)
+            | EventKind::CancelRequested(_)
             | EventKind::CancelAcknowledged(_)
             | EventKind::BuildReturned(_)
             | EventKind::EvidenceLost(_)

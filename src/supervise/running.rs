@@ -47,7 +47,7 @@ const TELLING: Duration = Duration::from_millis(10);
 
 /// A job from the start of its command on.
 pub(super) struct Running {
-    core: Core,
+    pub(super) core: Core,
     /// The command and its descendants; none where it was never started, or where it was given up.
     family: Option<Family>,
     /// When and how the command ended.
@@ -55,9 +55,9 @@ pub(super) struct Running {
     /// The evidence so far, for the time of a stop.
     interim: Interim,
     /// How the accepted request came.
-    accepted: Option<Via>,
+    pub(super) accepted: Option<Via>,
     /// Whether a person asked for more than a request, and has not got it yet.
-    kill_wanted: bool,
+    pub(super) kill_wanted: bool,
     /// Leftovers that are on record.
     named: BTreeSet<u32>,
     /// Pumps that have carried everything already.
@@ -204,13 +204,13 @@ impl Running {
         next.map_or(TICK, |(at, _)| at.since(Mono::now()).min(TICK))
     }
 
-    fn hear_all(&mut self) {
+    pub(super) fn hear_all(&mut self) {
         while let Ok(note) = self.core.notes.try_recv() {
             self.hear(note);
         }
     }
 
-    fn hear(&mut self, note: Note) {
+    pub(super) fn hear(&mut self, note: Note) {
         match note {
             Note::Request(request) => self.requested(request),
             Note::Keeper(Told::Report(report)) => self.reported(report),
@@ -257,7 +257,7 @@ impl Running {
     }
 
     fn requested(&mut self, request: Request) {
-        let Request { number, at, mut ask, answer, word_lost } = request;
+        let Request { number, at, mut ask, answer, late, word_lost } = request;
         if answer == Answer::Over {
             return;
         }
@@ -286,7 +286,7 @@ impl Running {
                 self.core.ladder.limit_grace(stuck::STALL_GRACE);
             }
             self.accepted = Some(ask.via);
-            self.say_accepted(ask.via);
+            self.say_accepted(ask.via, late);
             let climb = self.core.ladder.request(at);
             self.record_rung(at, climb.rung, climb.why.to_owned());
             self.interim.request(at, self.core.host.provisional());
@@ -297,7 +297,11 @@ impl Running {
         self.kill_wanted |= kill;
     }
 
-    fn say_accepted(&self, via: Via) {
+    fn say_accepted(&self, via: Via, late: bool) {
+        if late {
+            let rest = "the command has ended; its files are put in order";
+            return self.core.voice.say(&format!("the stop ({}) comes too late: {rest}", via.name()));
+        }
         let what = if self.core.recorder.builder_seen() {
             "the builder is asked to stop at its next step"
         } else {
@@ -445,7 +449,8 @@ impl Running {
         self.record_rung(Mono::now(), Rung::Kill, why);
     }
 
-    fn record(&mut self, at: Mono, kind: EventKind) {
+    pub(super) fn record(&mut self, at: Mono, kind: EventKind) {
+        self.core.journal.see(&kind);
         self.core.recorder.append(&Event { at, kind });
     }
 
@@ -465,6 +470,8 @@ impl Running {
         self.core.recorder.close(at, "the command's processes ended");
         self.count_losses(at);
         self.settle_daemons();
+        // Renames first: whoever stops the job may not wait for digests.
+        self.settle_artifacts();
         self.know_inputs();
         self.core.cancellation.seal();
         drop(registration);
@@ -479,6 +486,7 @@ impl Running {
         };
         self.record(Mono::now(), EventKind::JobEnded(ended));
         self.core.recorder.settle();
+        self.clear_artifacts();
         let lost = self.core.recorder.lost().map(str::to_owned);
         Finished::new(self.core, verdict, code, lost, pumps.saturating_sub(self.carried))
     }

@@ -340,6 +340,7 @@ fn library(text: &str) -> LibraryFacts {
             "python" => facts.python = value == "1",
             "messages" => value.clone_into(&mut facts.messages_unobserved),
             "proven" => value.clone_into(&mut facts.proven),
+            "simulated" => facts.simulated = value == "1",
             _ => {}
         }
     }

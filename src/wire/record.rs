@@ -112,6 +112,8 @@ pub struct LibraryFacts {
     pub messages_unobserved: String,
     /// Whether the slot table was proven on this version's real library, or only on headers (`headers`).
     pub proven: String,
+    /// Whether it is the simulated builder.
+    pub simulated: bool,
 }
 
 /// The method that builds.

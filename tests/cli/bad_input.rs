@@ -101,6 +101,7 @@ fn names_in_a_bundle_suit_every_artifact_store() {
             "baseline.json",
             "events.jsonl",
             "evidence.json",
+            "inventory.json",
             "junit.xml",
             "phases.json",
             "resources.jsonl",

@@ -35,3 +35,11 @@ fn a_variable_of_a_job_that_is_over_joins_nothing() {
     crate::rig::finish(command.spawn().unwrap()).assert_code(0);
     assert_eq!(place.event("jobEnded")["state"], "succeeded");
 }
+
+#[test]
+fn an_inner_engine_is_written_where_it_belongs() {
+    let place = Place::new();
+    let inner = format!("{STUCKPROOF} run --engine own.engine -- sh -c 'echo new > {{engine}}'");
+    place.ran(&[], &inner).assert_code(0);
+    assert_eq!(std::fs::read_to_string(place.path("own.engine")).unwrap(), "new\n");
+}

@@ -128,6 +128,13 @@ impl Job {
         })
     }
 
+    /// Waits for the end of a runner that was killed, and gives the place of its files.
+    pub fn end_of_the_killed(self) -> Place {
+        let ended = self.end();
+        assert_eq!(ended.status.code(), None, "it was ended by a signal: {}", ended.stderr);
+        ended.place
+    }
+
     /// Waits for the runner's end.
     pub fn end(mut self) -> Ended {
         let pid = pidfd_open(self.pid(), PidfdFlags::empty()).expect("the runner is our child");

@@ -318,6 +318,7 @@ fn rtx() -> LibraryFacts {
         python: false,
         messages_unobserved: String::new(),
         proven: "library".to_owned(),
+        simulated: false,
     }
 }
 

@@ -188,8 +188,8 @@ fn check(low: u32, words: &[u64; 7]) -> u32 {
 }
 
 fn library(facts: &LibraryFacts) -> String {
-    let LibraryFacts { flavour, version, path, python, messages_unobserved, proven } = facts;
-    let python = if *python { "1" } else { "0" };
+    let LibraryFacts { flavour, version, path, python, messages_unobserved, proven, simulated } = facts;
+    let [python, simulated] = [python, simulated].map(|&yes| if yes { "1" } else { "0" });
     let facts = [
         ["flavour", flavour],
         ["version", version],
@@ -197,6 +197,7 @@ fn library(facts: &LibraryFacts) -> String {
         ["python", python],
         ["messages", messages_unobserved],
         ["proven", proven],
+        ["simulated", simulated],
     ];
     facts.as_flattened().join("\0") + "\0"
 }

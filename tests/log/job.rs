@@ -182,6 +182,7 @@ pub fn rtx(python: bool) -> Body {
         python,
         messages_unobserved: String::new(),
         proven: "library".to_owned(),
+        simulated: false,
     })
 }
 

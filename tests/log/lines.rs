@@ -1,5 +1,6 @@
 //! Lines: what is written is what is read, cut anywhere, and nothing can be changed unnoticed.
 
+use crate::files::of_the_files;
 use crate::job::{START, header};
 use crate::names::{cases, text};
 use crate::silences;
@@ -169,8 +170,8 @@ fn of_a_build() -> impl Strategy<Value = EventKind> {
 fn of_the_job() -> impl Strategy<Value = EventKind> {
     prop_oneof![
         any::<u32>().prop_map(|pid| EventKind::CommandStarted(CommandStarted { pid })),
-        (any::<u32>(), vec(text(), 4), any::<bool>(), option::of(text())).prop_map(
-            |(pid, words, python, messages_unobserved)| {
+        (any::<u32>(), vec(text(), 4), any::<[bool; 2]>(), option::of(text())).prop_map(
+            |(pid, words, [python, simulated], messages_unobserved)| {
                 let [flavour, version, path, proven] = <[String; 4]>::try_from(words).expect("four words");
                 EventKind::LibraryAttached(LibraryAttached {
                     pid,
@@ -180,6 +181,7 @@ fn of_the_job() -> impl Strategy<Value = EventKind> {
                     python,
                     proven,
                     messages_unobserved,
+                    simulated,
                 })
             }
         ),
@@ -307,8 +309,14 @@ fn first() -> impl Strategy<Value = JobStarted> {
 /// The events of a log: a header, at most so many of anything, and an end or not.
 pub fn events(most: usize) -> impl Strategy<Value = Vec<Event>> {
     let at = prop_oneof![START..START + 10_000_000_000, any::<u64>()].prop_map(Mono);
-    let rare = prop_oneof![of_the_processes().boxed(), silences::kinds().boxed(), of_an_input().boxed()];
-    let kind = prop_oneof![4 => frequent(), 2 => of_a_build(), 2 => of_the_job().boxed(), 3 => rare];
+    let rare = prop_oneof![
+        of_the_processes().boxed(),
+        silences::kinds().boxed(),
+        of_an_input().boxed(),
+        of_the_files()
+    ];
+    let kind =
+        prop_oneof![4 => frequent().boxed(), 2 => of_a_build().boxed(), 2 => of_the_job().boxed(), 4 => rare];
     (first(), vec((at, kind), 0..most), option::of(last())).prop_map(|(first, middle, last)| {
         let head = Event { at: first.anchor().mono, kind: EventKind::JobStarted(first) };
         let middle = middle.into_iter().map(|(at, kind)| Event { at, kind });

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod explained;
+mod files;
 mod job;
 mod junit;
 mod lines;

@@ -1,5 +1,6 @@
 //! What people see, and what stands in the files.
 
+use crate::files::{published, put_back};
 use crate::job::{
     COMMAND, Job, build_start, described, finish, gpu_host, header, host, message, returned, rtx, start, step,
 };
@@ -17,7 +18,7 @@ use stuckproof::evidence::{self, EvidenceError, JobState};
 use stuckproof::render::{Style, show};
 use stuckproof::wire::{Body, LibraryFacts, Severity};
 
-fn shown(job: &mut Job) -> String {
+pub fn shown(job: &mut Job) -> String {
     let mut bundle = job.bundle();
     bundle.path = "stuckproof-evidence/bold-otter".into();
     let mut text = Vec::new();
@@ -165,7 +166,7 @@ fn a_crash_sends_the_reader_to_the_output() {
 
 #[test]
 fn every_file_reads_back_as_it_was_derived() {
-    for mut job in [cancelled(), failed(), killed(), two_builds(), unobserved()] {
+    for mut job in [cancelled(), failed(), killed(), two_builds(), unobserved(), published(), put_back()] {
         let bundle = job.bundle();
         evidence::write(job.folder.path()).expect("the bundle can be written");
         let read = |name: &str| fs::read(job.folder.path().join(name)).expect("the file is there");
@@ -173,6 +174,9 @@ fn every_file_reads_back_as_it_was_derived() {
             serde_json::from_slice(&read(evidence::EVIDENCE)).expect("evidence");
         let summary: evidence::Summary = serde_json::from_slice(&read(evidence::SUMMARY)).expect("a summary");
         let phases: evidence::Phases = serde_json::from_slice(&read(evidence::PHASES)).expect("phases");
+        let inventory: evidence::Inventory =
+            serde_json::from_slice(&read(evidence::INVENTORY)).expect("an inventory");
+        assert_eq!(inventory, bundle.inventory);
         assert_eq!((&evidence, &summary, &phases), (&bundle.evidence, &bundle.summary, &bundle.phases));
         let fields: serde_json::Value = serde_json::from_slice(&read(evidence::SUMMARY)).expect("JSON");
         let fields = fields.as_object().expect("an object");
@@ -370,6 +374,7 @@ pub fn hostile_job(texts: &[String]) -> Job {
             python: false,
             messages_unobserved: text(3).to_owned(),
             proven: text(4).to_owned(),
+            simulated: false,
         }),
     );
     job.tell_of(COMMAND, 0, Body::Refused { reason: text(5).to_owned() }).tell(build_start());

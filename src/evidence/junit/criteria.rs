@@ -1,10 +1,10 @@
 //! The eight criteria of the Stuck-Build Acceptance Test, judged on the evidence alone.
 
 use crate::baseline::Baseline;
-use crate::event::InputKind;
+use crate::event::{ArtifactOutcome, InputKind};
 use crate::evidence::config;
 use crate::evidence::derive::FOREIGN_STATE;
-use crate::evidence::{Build, BuildPhases, End, Evidence, Input, JobState};
+use crate::evidence::{Build, BuildPhases, End, Evidence, Input, Inventory, JobState};
 
 /// What became of a criterion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,7 @@ pub(super) struct Case<'a> {
     pub(super) evidence: &'a Evidence,
     pub(super) build: &'a Build,
     pub(super) phases: Option<&'a BuildPhases>,
+    pub(super) inventory: &'a Inventory,
     pub(super) baseline: Result<&'a Baseline, &'a String>,
 }
 
@@ -49,14 +50,14 @@ pub(super) fn of_build(case: &Case) -> [Finding; 8] {
         one_state(case.evidence),
         acknowledgement(case.evidence, case.build),
         terminal_state(case.evidence),
-        artifacts(),
+        artifacts(case.evidence, case.inventory),
         timing_cache(case.build),
         recovery(case.evidence),
     ]
 }
 
 /// The findings on a job in which no build was seen.
-pub(super) fn of_job(evidence: &Evidence) -> [Finding; 8] {
+pub(super) fn of_job(evidence: &Evidence, inventory: &Inventory) -> [Finding; 8] {
     let unseen = || NotApplicable("no build was observed".to_owned());
     [
         unseen(),
@@ -64,7 +65,7 @@ pub(super) fn of_job(evidence: &Evidence) -> [Finding; 8] {
         one_state(evidence),
         unseen(),
         terminal_state(evidence),
-        artifacts(),
+        artifacts(evidence, inventory),
         unseen(),
         recovery(evidence),
     ]
@@ -180,8 +181,30 @@ fn terminal_state(evidence: &Evidence) -> Finding {
     Held
 }
 
-fn artifacts() -> Finding {
-    NotJudged("this version takes no artifact into its care; look at the engine's path yourself".to_owned())
+fn artifacts(evidence: &Evidence, inventory: &Inventory) -> Finding {
+    if inventory.artifacts.is_empty() {
+        return NotJudged(
+            "no artifact was declared (--engine); look at the engine's path yourself".to_owned(),
+        );
+    }
+    let succeeded = evidence.state == JobState::Succeeded;
+    for artifact in &inventory.artifacts {
+        let Some(outcome) = artifact.outcome else {
+            return Failed(format!("{} has not been put in order", artifact.path));
+        };
+        if outcome == ArtifactOutcome::Failed || (succeeded && artifact.fault.is_some()) {
+            return Failed(artifact.reason.clone().unwrap_or_default());
+        }
+        if outcome == ArtifactOutcome::Published && !succeeded {
+            return Failed(format!("{} was published, although the job did not succeed", artifact.path));
+        }
+        if let Some(other) = artifact.undeclared.first().filter(|_| !succeeded) {
+            return Failed(format!(
+                "{other} was written meanwhile, looks like an engine and was not declared"
+            ));
+        }
+    }
+    Held
 }
 
 fn timing_cache(build: &Build) -> Finding {
@@ -202,8 +225,7 @@ fn recovery(evidence: &Evidence) -> Finding {
         return Failed(format!("process {} ({}) was still there after the job", left.pid, left.name));
     }
     NotJudged(
-        "no process of the job is known to have outlived it; this version reads no GPU memory afterwards and makes \
-         no recommendation"
+        "no process of the job is known to have outlived it; this version reads no GPU memory afterwards"
             .to_owned(),
     )
 }

@@ -10,7 +10,7 @@ mod xml;
 use crate::baseline::Baseline;
 use crate::cancel::Via;
 use crate::event::JobStarted;
-use crate::evidence::{Build, Bundle, ErrorLine, Evidence, JobState, Phases};
+use crate::evidence::{Build, Bundle, ErrorLine, Evidence, Inventory, JobState, Phases};
 use crate::mask;
 pub use criteria::{Finding, NAMES};
 
@@ -22,7 +22,7 @@ use std::path::Path;
 /// How many errors of a build its case tells.
 const ERRORS: usize = 40;
 /// Causes that have a type of their own; what a log names besides is `stuckproof.failed`.
-const CAUSES: [&str; 9] = [
+const CAUSES: [&str; 10] = [
     "builder",
     "application_cancel",
     "killed_by_runner",
@@ -31,6 +31,7 @@ const CAUSES: [&str; 9] = [
     "crash",
     "runner_lost",
     "command",
+    "artifact",
     "evidence_lost",
 ];
 /// Causes for which nobody's test has failed: something stopped it.
@@ -41,6 +42,7 @@ const STOPPED: [&str; 6] =
 pub(super) struct Source<'a> {
     pub(super) evidence: &'a Evidence,
     pub(super) phases: &'a Phases,
+    pub(super) inventory: &'a Inventory,
     pub(super) baseline: Result<&'a Baseline, &'a String>,
 }
 
@@ -75,7 +77,7 @@ pub fn findings(bundle: &Bundle) -> Vec<Findings> {
         builds.map(|build| Findings { build: Some(build.build), findings: source.findings(build) });
     let mut found: Vec<Findings> = of_build.collect();
     if found.is_empty() {
-        found.push(Findings { build: None, findings: criteria::of_job(&bundle.evidence) });
+        found.push(Findings { build: None, findings: criteria::of_job(&bundle.evidence, &bundle.inventory) });
     }
     found
 }
@@ -109,7 +111,7 @@ impl Source<'_> {
             text: self.story(),
         }));
         if evidence.builds.is_empty() {
-            self.add_findings(&mut suite, classname, criteria::of_job(evidence));
+            self.add_findings(&mut suite, classname, criteria::of_job(evidence, self.inventory));
         }
         suite
     }
@@ -130,8 +132,8 @@ impl Source<'_> {
 
     fn findings(&self, build: &Build) -> [Finding; 8] {
         let phases = self.phases.builds.iter().find(|phases| phases.build == build.build);
-        let case = Case { evidence: self.evidence, build, phases, baseline: self.baseline };
-        criteria::of_build(&case)
+        let (inventory, baseline) = (self.inventory, self.baseline);
+        criteria::of_build(&Case { evidence: self.evidence, build, phases, inventory, baseline })
     }
 
     fn suite(&self, name: &str) -> TestSuite {

@@ -89,6 +89,8 @@ pub struct Cancelled {
     pub request: u32,
     /// Whether it is the one that stops the job; otherwise a stop was under way and it was recorded.
     pub accepted: bool,
+    /// Whether the command had ended already, so that there was nothing left to stop.
+    pub late: bool,
 }
 
 /// Why a job could not be reached.

@@ -95,6 +95,7 @@ impl Server {
                 job: self.job.clone(),
                 request: request.number,
                 accepted: answer == Answer::Accepted,
+                late: request.late,
             }),
         }
     }

@@ -1,7 +1,7 @@
 //! Sizes as people write them.
 
 /// Reads `0`, `65536`, `64MiB`, `1G`; the units are powers of 1024, and a bare number is bytes.
-pub(super) fn parse(text: &str) -> Result<u64, String> {
+pub fn parse(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is no size; write for example 0, 65536, 512KiB, 64MiB or 1GiB");
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Reads `90`, `1.5s`, `250ms`, `10m`, `1h30m`; a bare number is seconds.
-pub(super) fn parse(text: &str) -> Result<Duration, String> {
+pub fn parse(text: &str) -> Result<Duration, String> {
     let wrong = || format!("{text:?} is no span of time; write for example 90s, 1.5s, 250ms, 10m or 1h30m");
     let mut rest = text.trim();
     let mut total = 0.0;

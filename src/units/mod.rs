@@ -1,0 +1,4 @@
+//! Spans of time and sizes as people write them.
+
+pub mod duration;
+pub mod size;
