@@ -6,11 +6,11 @@
 //! | level | modules |
 //! |---|---|
 //! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`], [`procfs`], [`shown`], [`units`] |
-//! | 1 | [`digest`], [`event`] |
+//! | 1 | [`digest`], [`event`], [`sign`] |
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`], [`resources`], [`stall`], [`history`] |
 //! | 3 | [`observe`], [`supervise`], [`simulate`] |
-//! | 4 | [`evidence`], [`resume`] |
-//! | 5 | [`render`], [`explain`] |
+//! | 4 | [`evidence`], [`seal`], [`resume`] |
+//! | 5 | [`render`], [`verify`], [`explain`] |
 //! | 7 | [`cli`] |
 
 pub mod artifact;
@@ -33,10 +33,13 @@ pub mod procfs;
 pub mod render;
 pub mod resources;
 pub mod resume;
+pub mod seal;
 pub mod shown;
+pub mod sign;
 pub mod simulate;
 pub mod stall;
 pub mod supervise;
 pub mod units;
 pub mod verdict;
+pub mod verify;
 pub mod wire;

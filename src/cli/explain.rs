@@ -1,7 +1,7 @@
 //! `stuckproof explain`.
 
-use super::fail;
-use super::status::{ask, json, print};
+use super::status::ask;
+use super::{fail, json, print};
 use crate::evidence;
 use crate::explain;
 use crate::supervise::control;

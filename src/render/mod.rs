@@ -6,8 +6,10 @@ mod phases;
 pub mod quarantine;
 mod status;
 mod text;
+mod verified;
 
 pub use status::{live, past};
+pub use verified::verified;
 
 use crate::event::{Cancellability, HostReported, OpenPhase};
 use crate::evidence::{Build, Bundle, ErrorLine, Evidence, Request};

@@ -9,6 +9,7 @@ mod ladder;
 mod nested;
 mod planted;
 mod rig;
+mod seal;
 mod secrets;
 mod sources;
 mod streams;
