@@ -10,7 +10,7 @@
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`], [`resources`], [`stall`], [`history`] |
 //! | 3 | [`observe`], [`supervise`], [`simulate`] |
 //! | 4 | [`evidence`], [`seal`], [`resume`] |
-//! | 5 | [`render`], [`verify`], [`explain`] |
+//! | 5 | [`diff`], [`render`], [`verify`], [`explain`] |
 //! | 7 | [`cli`] |
 
 pub mod artifact;
@@ -19,6 +19,7 @@ pub mod baseline;
 pub mod cancel;
 pub mod cli;
 pub mod clock;
+pub mod diff;
 pub mod digest;
 pub mod event;
 pub mod evidence;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate with its level, as the crate's documentation lists them.
-const LEVELS: [(&str, u8); 31] = [
+const LEVELS: [(&str, u8); 32] = [
     ("exit", 0),
     ("clock", 0),
     ("fsio", 0),
@@ -31,6 +31,7 @@ const LEVELS: [(&str, u8); 31] = [
     ("evidence", 4),
     ("seal", 4),
     ("resume", 4),
+    ("diff", 5),
     ("render", 5),
     ("explain", 5),
     ("verify", 5),

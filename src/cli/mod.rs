@@ -3,6 +3,7 @@
 mod addendum;
 mod cancel;
 mod completions;
+mod diff;
 mod explain;
 mod finalize;
 mod history;
@@ -46,6 +47,8 @@ enum Verb {
     Explain(explain::Options),
     /// Print a bundle for a person.
     Show(show::Options),
+    /// Tell what changed between two bundles.
+    Diff(diff::Options),
     /// Finish bundles whose runner was lost.
     Finalize(finalize::Options),
     /// Look after what jobs without success have written.
@@ -112,6 +115,7 @@ pub fn main() -> ExitCode {
         Verb::Status(options) => status::main(&options),
         Verb::Explain(options) => explain::main(&options),
         Verb::Show(options) => show::main(&options),
+        Verb::Diff(options) => diff::main(&options),
         Verb::Finalize(options) => finalize::main(options),
         Verb::Quarantine(options) => quarantine::main(&options),
         Verb::Simulate(options) => simulate::main(options),

@@ -1,13 +1,19 @@
 //! Bundles for people.
 
 mod advice;
+mod annotations;
+mod diff;
 mod host;
+mod markdown;
 mod phases;
 pub mod quarantine;
 mod status;
 mod text;
 mod verified;
 
+pub use annotations::annotations;
+pub use diff::{difference, difference_page};
+pub use markdown::markdown;
 pub use status::{live, past};
 pub use verified::verified;
 

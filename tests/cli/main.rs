@@ -3,6 +3,7 @@
 mod bad_input;
 mod baseline;
 mod control;
+mod diff;
 mod exit_codes;
 mod host;
 mod ladder;
