@@ -99,7 +99,7 @@ fn recipes(section: &str) -> Vec<String> {
 fn every_recipe_is_what_its_host_reads() {
     let validator = repository().join(".rig/lint/bin/check-jsonschema");
     assert!(validator.exists(), "{} is missing: run scripts/rig", validator.display());
-    let indented = |text: &str| text.lines().map(|line| format!("      {line}\n")).collect::<String>();
+    let indented = |text: &str| format!("      {}\n", text.trim_end().replace('\n', "\n      "));
     let folder = tempfile::tempdir().expect("a folder");
     let sections = [
         ("GitHub Actions", "vendor.github-workflows", 2),

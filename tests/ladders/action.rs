@@ -145,8 +145,12 @@ fn the_action_reports_a_success() {
 
 #[test]
 fn the_action_passes_a_failure_on() {
-    let mut workflow =
-        Workflow::new(&[("command", "false\necho never"), ("max-phase", "1h"), ("deadline", "2h")]);
+    let mut workflow = Workflow::new(&[
+        ("command", "false\necho never"),
+        ("max-phase", "1h"),
+        ("deadline", "2h"),
+        ("engine", "a.engine\n\nb c.engine\n"),
+    ]);
     workflow.prepare();
     let built = workflow.shell("Build").output().expect("bash starts");
     assert_eq!(built.status.code(), Some(1), "{built:?}");
@@ -154,6 +158,10 @@ fn the_action_passes_a_failure_on() {
     let evidence = workflow.evidence();
     assert_eq!(evidence["header"]["deadlineMs"], 7_200_000);
     assert_eq!(evidence["header"]["phaseLimitMs"], 3_600_000);
+    let recorded = workflow.read("stuckproof-evidence/job/events.jsonl");
+    for engine in ["a.engine", "b c.engine"] {
+        assert!(recorded.contains(&format!("/{engine}\"")), "{engine} was not declared");
+    }
 }
 
 /// The host's ladder reaches the build through the action's own script, and the report comes after it.
