@@ -10,7 +10,7 @@
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`], [`resources`], [`stall`], [`history`] |
 //! | 3 | [`observe`], [`supervise`], [`simulate`] |
 //! | 4 | [`evidence`], [`seal`], [`resume`] |
-//! | 5 | [`diff`], [`render`], [`verify`], [`explain`] |
+//! | 5 | [`diff`], [`render`], [`verify`], [`review`], [`explain`] |
 //! | 7 | [`cli`] |
 
 pub mod artifact;
@@ -34,6 +34,7 @@ pub mod procfs;
 pub mod render;
 pub mod resources;
 pub mod resume;
+pub mod review;
 pub mod seal;
 pub mod shown;
 pub mod sign;

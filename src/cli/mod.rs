@@ -10,6 +10,7 @@ mod history;
 mod keep;
 mod masking;
 mod quarantine;
+mod review;
 mod run;
 mod show;
 mod simulate;
@@ -57,6 +58,8 @@ enum Verb {
     Simulate(simulate::Options),
     /// Tell whether bundles are what was sealed, and what they say.
     Verify(verify::Options),
+    /// Tell whether bundles are what a release asks for.
+    Review(review::Options),
     /// Add a fact to a sealed bundle, beside it.
     Addendum(addendum::Options),
     /// Print completions for a shell.
@@ -120,6 +123,7 @@ pub fn main() -> ExitCode {
         Verb::Quarantine(options) => quarantine::main(&options),
         Verb::Simulate(options) => simulate::main(options),
         Verb::Verify(options) => verify::main(&options),
+        Verb::Review(options) => review::main(&options),
         Verb::Addendum(options) => addendum::main(&options),
         Verb::Completions(options) => completions::main(&options, command()),
         Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.seat(), exec.bound)),

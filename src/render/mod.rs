@@ -7,6 +7,7 @@ mod host;
 mod markdown;
 mod phases;
 pub mod quarantine;
+mod reviewed;
 mod status;
 mod text;
 mod verified;
@@ -14,6 +15,7 @@ mod verified;
 pub use annotations::annotations;
 pub use diff::{difference, difference_page};
 pub use markdown::markdown;
+pub use reviewed::{reviewed, reviewed_markdown};
 pub use status::{live, past};
 pub use verified::verified;
 
