@@ -106,7 +106,8 @@ fn real(host: &'static Emulated) {
         let ended = inside_the_step(host).suffer(1);
         let bundle = assert_in_time(host, &ended);
         assert_state(host, &bundle);
-        if was_asked(host, &bundle) {
+        // A builder that the host ends itself may be gone by the time that the request arrives.
+        if !host.hits_builder() {
             let request = accepted(&bundle);
             let open = request["openBranch"].as_array().expect("a list");
             assert!(open.iter().any(|phase| phase["name"] == "Determining refit engines"), "{open:?}");
