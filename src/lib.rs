@@ -10,7 +10,7 @@
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`], [`resources`], [`stall`], [`history`], [`combine`] |
 //! | 3 | [`observe`], [`supervise`], [`simulate`] |
 //! | 4 | [`evidence`], [`seal`], [`resume`] |
-//! | 5 | [`diff`], [`render`], [`verify`], [`review`] |
+//! | 5 | [`diff`], [`render`], [`verify`], [`review`], [`explain`] |
 //! | 7 | [`cli`] |
 
 pub mod artifact;
@@ -25,6 +25,7 @@ pub mod digest;
 pub mod event;
 pub mod evidence;
 pub mod exit;
+pub mod explain;
 pub mod fsio;
 pub mod history;
 pub mod input;

@@ -34,6 +34,7 @@ const LEVELS: [(&str, u8); 33] = [
     ("resume", 4),
     ("diff", 5),
     ("render", 5),
+    ("explain", 5),
     ("verify", 5),
     ("review", 5),
     ("cli", 7),

@@ -4,6 +4,7 @@ mod addendum;
 mod cancel;
 mod completions;
 mod diff;
+mod explain;
 mod finalize;
 mod history;
 mod keep;
@@ -43,6 +44,8 @@ enum Verb {
     Cancel(cancel::Options),
     /// Tell how a running job is, or what became of a finished one.
     Status(status::Options),
+    /// Answer the four questions about a job: continue, cancel, timing cache, roll back.
+    Explain(explain::Options),
     /// Print a bundle for a person.
     Show(show::Options),
     /// Tell what changed between two bundles.
@@ -113,6 +116,7 @@ pub fn main() -> ExitCode {
         Verb::Run(options) => run::main(*options),
         Verb::Cancel(options) => cancel::main(&options),
         Verb::Status(options) => status::main(&options),
+        Verb::Explain(options) => explain::main(&options),
         Verb::Show(options) => show::main(&options),
         Verb::Diff(options) => diff::main(&options),
         Verb::Finalize(options) => finalize::main(options),
