@@ -13,6 +13,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -34,7 +35,8 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct Sampler {
     stop: SyncSender<()>,
-    over: Receiver<Result<(), String>>,
+    over: Receiver<()>,
+    record: Arc<Mutex<Record>>,
 }
 
 impl Sampler {
@@ -52,28 +54,32 @@ impl Sampler {
         let file = create_append_only(&path)?;
         let cpus = std::thread::available_parallelism().map_or(0, |cpus| cpus.get() as u64);
         let header = Header { format: 1, job: job.to_owned(), cpus, root_pid: root };
-        let record = Record { path, file, fault: None };
+        let record = Arc::new(Mutex::new(Record { path, file, fault: None, closed: false }));
         let (stop, stopped) = mpsc::sync_channel(1);
         let (done, over) = mpsc::sync_channel(1);
+        let own = Arc::clone(&record);
         let work = move || {
-            let record = sample(Tree::below(root), &header, record, &stopped, hand_on);
+            sample(Tree::below(root), &header, &own, &stopped, hand_on);
             // A job that has given up on the last look is not told any more.
-            let _ = done.send(record.finish());
+            let _ = done.send(());
         };
         let thread = std::thread::Builder::new().name("stuckproof-resources".to_owned());
         thread.spawn(work).map_err(StartError::Thread)?;
-        Ok(Self { stop, over })
+        Ok(Self { stop, over, record })
     }
 
-    /// Ends it. The error says what is missing in the file.
+    /// Ends it. Nothing is written after this. The error says what is missing in the file.
     ///
     /// # Errors
     /// When a line could not be written.
     pub fn stop(self) -> Result<(), String> {
         let _ = self.stop.try_send(());
-        match self.over.recv_timeout(LAST_LOOK) {
-            Ok(outcome) => outcome,
-            Err(_) => Err(format!("{RESOURCES} may lack its last line: /proc did not answer")),
+        let answered = self.over.recv_timeout(LAST_LOOK).is_ok();
+        locked(&self.record).close()?;
+        if answered {
+            Ok(())
+        } else {
+            Err(format!("{RESOURCES} may lack its last line: /proc did not answer"))
         }
     }
 }
@@ -81,11 +87,11 @@ impl Sampler {
 fn sample(
     mut tree: Tree,
     header: &Header,
-    mut record: Record,
+    record: &Mutex<Record>,
     stopped: &Receiver<()>,
     mut hand_on: impl FnMut(Sample),
-) -> Record {
-    record.put(header);
+) {
+    locked(record).put(header);
     let gpus = Gpus::watch();
     let start = Mono::now();
     let (mut line, mut percent) = (start, Vec::new());
@@ -99,15 +105,19 @@ fn sample(
         let cost_us = u64::try_from(cost.as_micros()).unwrap_or(u64::MAX);
         let seen = Sample { t: now.0, gpus, cost_us, ..seen };
         if written {
-            record.put(&seen);
+            locked(record).put(&seen);
             percent.clear();
             line = now;
         }
         hand_on(seen);
         if stopped.recv_timeout(until_next(cost)) != Err(RecvTimeoutError::Timeout) {
-            return record;
+            return;
         }
     }
+}
+
+fn locked(record: &Mutex<Record>) -> MutexGuard<'_, Record> {
+    record.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The processor time of this thread.
@@ -122,12 +132,14 @@ struct Record {
     path: PathBuf,
     file: File,
     fault: Option<FsError>,
+    /// A bundle that is sealed must not change, whatever a late look still brings.
+    closed: bool,
 }
 
 impl Record {
     /// Writes one line. After a fault no line follows, so that none is ever torn in the middle of the file.
     fn put(&mut self, line: &impl Serialize) {
-        if self.fault.is_some() {
+        if self.closed || self.fault.is_some() {
             return;
         }
         let mut json = plain(serde_json::to_vec(line).expect("numbers and texts serialise"));
@@ -135,9 +147,10 @@ impl Record {
         self.fault = self.file.write_all(&json).map_err(|e| FsError::new("write", &self.path, e)).err();
     }
 
-    fn finish(self) -> Result<(), String> {
-        self.fault
-            .map_or(Ok(()), |fault| Err(format!("what the job used is not on record to its end: {fault}")))
+    fn close(&mut self) -> Result<(), String> {
+        self.closed = true;
+        let told = |fault: &FsError| Err(format!("what the job used is not on record to its end: {fault}"));
+        self.fault.as_ref().map_or(Ok(()), told)
     }
 }
 
@@ -167,11 +180,23 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(RESOURCES);
         let file = File::options().write(true).open("/dev/full").unwrap();
-        let mut record = Record { path, file, fault: None };
+        let mut record = Record { path, file, fault: None, closed: false };
         record.put(&Sample::default());
         record.put(&Sample::default());
-        let fault = record.finish().unwrap_err();
+        let fault = record.close().unwrap_err();
         assert!(fault.contains("free some space"), "{fault}");
+    }
+
+    #[test]
+    fn nothing_is_written_to_a_closed_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(RESOURCES);
+        let file = create_append_only(&path).unwrap();
+        let mut record = Record { path, file, fault: None, closed: false };
+        record.put(&Sample::default());
+        record.close().unwrap();
+        record.put(&Sample::default());
+        assert_eq!(lines(folder.path()).len(), 1);
     }
 
     #[test]
