@@ -9,12 +9,13 @@
 //! | 1 | [`digest`], [`event`] |
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`], [`resources`], [`stall`], [`history`] |
 //! | 3 | [`observe`], [`supervise`], [`simulate`] |
-//! | 4 | [`evidence`], [`resume`] |
+//! | 4 | [`evidence`], [`attempts`], [`resume`] |
 //! | 5 | [`render`] |
 //! | 7 | [`cli`] |
 
 pub mod artifact;
 pub mod attach;
+pub mod attempts;
 pub mod baseline;
 pub mod cancel;
 pub mod cli;

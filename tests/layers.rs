@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate with its level, as the crate's documentation lists them.
-const LEVELS: [(&str, u8); 27] = [
+const LEVELS: [(&str, u8); 28] = [
     ("exit", 0),
     ("clock", 0),
     ("fsio", 0),
@@ -28,6 +28,7 @@ const LEVELS: [(&str, u8); 27] = [
     ("supervise", 3),
     ("simulate", 3),
     ("evidence", 4),
+    ("attempts", 4),
     ("resume", 4),
     ("render", 5),
     ("cli", 7),

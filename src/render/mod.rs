@@ -1,12 +1,14 @@
 //! Bundles for people.
 
 mod advice;
+mod attempts;
 mod host;
 mod phases;
 pub mod quarantine;
 mod status;
 mod text;
 
+pub use attempts::show as attempts;
 pub use status::{live, past};
 
 use crate::event::{Cancellability, HostReported, OpenPhase};
