@@ -1,5 +1,6 @@
 """Checks bundles against evidence-schema.json with a validator that is not ours. Usage: validate.py BUNDLE..."""
 
+import base64
 import json
 import pathlib
 import sys
@@ -33,6 +34,15 @@ def check_files(bundle: pathlib.Path, schema: dict) -> list[str]:
     if (baseline := bundle / "baseline.json").exists():
         rule = {"$ref": "#/$defs/baseline"}
         found += faults(validator(schema, rule), baseline.name, json.loads(baseline.read_text()))
+    # Only what is finished is sealed, and a signature and what it says are checked where there is one.
+    if (manifest := bundle / "manifest.json").exists():
+        rule = {"$ref": "#/$defs/manifest"}
+        found += faults(validator(schema, rule), manifest.name, json.loads(manifest.read_text()))
+    if (signature := bundle / "manifest.sig.json").exists():
+        envelope = json.loads(signature.read_text())
+        statement = json.loads(base64.b64decode(envelope["payload"], validate=True))
+        for rule, document in (("envelope", envelope), ("statement", statement)):
+            found += faults(validator(schema, {"$ref": f"#/$defs/{rule}"}), signature.name, document)
     return found
 
 

@@ -3,6 +3,9 @@
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};
 
+/// Bytes that are read at once: enough for the speed of the digest, little enough for the cache.
+const CHUNK: usize = 256 << 10;
+
 /// The two digits of every byte.
 const PAIRS: [[u8; 2]; 256] = {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -29,27 +32,58 @@ impl Hex {
         Self::from(Sha256::new_with_prefix(bytes))
     }
 
-    /// The digest of everything that can be read.
-    ///
-    /// # Errors
-    /// When reading fails.
-    pub fn of_reader(mut reader: impl Read) -> io::Result<Self> {
-        let mut hash = Sha256::new();
-        let mut chunk = vec![0; 1 << 20];
+    /// The digest of everything that a source gives, and its length. The memory is that of one chunk.
+    pub fn of_all(mut source: impl Read) -> io::Result<(Self, u64)> {
+        let mut sum = Sum::default();
+        let mut chunk = vec![0; CHUNK];
         loop {
-            match reader.read(&mut chunk) {
-                Ok(0) => return Ok(Self::from(hash)),
-                Ok(n) => hash.update(&chunk[..n]),
+            match source.read(&mut chunk) {
+                Ok(0) => return Ok((sum.hex(), sum.bytes())),
+                Ok(read) => sum.add(&chunk[..read]),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e),
             }
         }
     }
 
+    /// A digest that is written as digests are written here.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits: [u8; 64] = text.as_bytes().try_into().ok()?;
+        digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f')).then_some(Self(digits))
+    }
+
     /// The digits.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 64] {
         &self.0
+    }
+}
+
+/// A digest of bytes that come piece by piece.
+#[derive(Debug, Clone, Default)]
+pub struct Sum {
+    state: Sha256,
+    bytes: u64,
+}
+
+impl Sum {
+    /// Takes the next bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.state.update(bytes);
+        self.bytes += bytes.len() as u64;
+    }
+
+    /// The digest of what has come so far.
+    #[must_use]
+    pub fn hex(&self) -> Hex {
+        Hex::from(self.state.clone())
+    }
+
+    /// How much has come so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 }
 
@@ -86,5 +120,8 @@ mod tests {
         assert_eq!(sha256_hex(b"abc"), abc);
         assert_eq!(Hex::of(b"abc").as_bytes().as_slice(), abc.as_bytes());
         assert_eq!(Hex::ZERO.to_string(), "0".repeat(64));
+        assert_eq!(Hex::parse(abc), Some(Hex::of(b"abc")));
+        assert_eq!(Hex::parse(&abc.to_uppercase()), None);
+        assert_eq!(Hex::of_all(&b"abc"[..]).unwrap(), (Hex::of(b"abc"), 3));
     }
 }

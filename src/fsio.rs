@@ -85,6 +85,22 @@ pub fn write_all_at_last(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), F
     }
 }
 
+/// The same for what closes a folder: by the time that it has its name, the room that was reserved is given back.
+pub fn write_all_closing(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), FsError> {
+    let write = || {
+        files
+            .iter()
+            .try_for_each(|(name, bytes)| write_temporary(&temporary(folder, name), bytes, File::sync_all))
+    };
+    match write() {
+        Err(e) if e.is_full() && release(folder)? => write()?,
+        written => written?,
+    }
+    release(folder)?;
+    publish_all(folder, files)?;
+    sync_folder(folder)
+}
+
 /// Writes several files of one folder, each whole (temporary name, rename) for every reader and after every kill, but
 /// not after a power cut: for what can be derived again.
 pub fn write_all_whole(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), FsError> {
@@ -140,7 +156,7 @@ pub fn create_append_only(path: &Path) -> Result<File, FsError> {
 }
 
 /// The file whose room on the disk is for the end of a record.
-const RESERVE: &str = "reserve.bin";
+pub const RESERVE: &str = "reserve.bin";
 /// Its bytes: enough for the end of most logs and what follows from them.
 const RESERVED: u64 = 256 << 10;
 

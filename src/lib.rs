@@ -6,11 +6,11 @@
 //! | level | modules |
 //! |---|---|
 //! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`], [`procfs`], [`shown`], [`units`] |
-//! | 1 | [`digest`], [`event`] |
+//! | 1 | [`digest`], [`event`], [`sign`] |
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`], [`resources`], [`stall`], [`history`] |
 //! | 3 | [`observe`], [`supervise`], [`simulate`] |
-//! | 4 | [`evidence`], [`attempts`], [`resume`] |
-//! | 5 | [`render`] |
+//! | 4 | [`evidence`], [`attempts`], [`seal`], [`resume`] |
+//! | 5 | [`diff`], [`render`], [`verify`] |
 //! | 7 | [`cli`] |
 
 pub mod artifact;
@@ -20,6 +20,7 @@ pub mod baseline;
 pub mod cancel;
 pub mod cli;
 pub mod clock;
+pub mod diff;
 pub mod digest;
 pub mod event;
 pub mod evidence;
@@ -33,10 +34,13 @@ pub mod procfs;
 pub mod render;
 pub mod resources;
 pub mod resume;
+pub mod seal;
 pub mod shown;
+pub mod sign;
 pub mod simulate;
 pub mod stall;
 pub mod supervise;
 pub mod units;
 pub mod verdict;
+pub mod verify;
 pub mod wire;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate with its level, as the crate's documentation lists them.
-const LEVELS: [(&str, u8); 28] = [
+const LEVELS: [(&str, u8); 32] = [
     ("exit", 0),
     ("clock", 0),
     ("fsio", 0),
@@ -14,6 +14,7 @@ const LEVELS: [(&str, u8); 28] = [
     ("shown", 0),
     ("digest", 1),
     ("event", 1),
+    ("sign", 1),
     ("wire", 2),
     ("cancel", 2),
     ("attach", 2),
@@ -29,8 +30,11 @@ const LEVELS: [(&str, u8); 28] = [
     ("simulate", 3),
     ("evidence", 4),
     ("attempts", 4),
+    ("seal", 4),
     ("resume", 4),
+    ("diff", 5),
     ("render", 5),
+    ("verify", 5),
     ("cli", 7),
     ("main", 7),
 ];

@@ -64,7 +64,7 @@ fn digest_of_file(path: &Path, facts: &Metadata) -> io::Result<String> {
     if facts.is_symlink() {
         return Ok(sha256_hex(place::bytes(&fs::read_link(path)?)));
     }
-    Ok(Hex::of_reader(File::open(path)?)?.to_string())
+    Ok(Hex::of_all(File::open(path)?)?.0.to_string())
 }
 
 /// Every file of a folder and of those below it, in the order of the names; of a file itself alone.

@@ -1,7 +1,7 @@
 //! `stuckproof finalize`.
 
 use super::masking::Masking;
-use super::{fail, say};
+use super::{fail, say, signing_key};
 use crate::attempts;
 use crate::event::HostReported;
 use crate::evidence::{self, EVENTS, EVIDENCE};
@@ -9,16 +9,23 @@ use crate::exit;
 use crate::mask::Secrets;
 use crate::render;
 use crate::resume;
+use crate::seal;
+use crate::sign::SigningKey;
 use crate::supervise::{self, DEFAULT_FOLDER};
+use crate::verify::{Wanted, verify};
 use clap::Args;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// The bundles' folders, or folders of bundles; a bundle that is finished is left as it is
+    /// Sign the seals with this Ed25519 key (PKCS#8 PEM), also those of bundles that are sealed and not signed yet
+    /// [default: that of `STUCKPROOF_SIGN_KEY`, if set]
+    #[arg(long, value_name = "KEY")]
+    sign: Option<PathBuf>,
+    /// The bundles' folders, or folders of bundles; a bundle that is sealed is left as it is
     #[arg(value_name = "BUNDLE", default_value = DEFAULT_FOLDER)]
     bundles: Vec<PathBuf>,
     /// What the CI host says of its job, for the record of a bundle that is finished here; GitLab, Azure and Buildkite say
@@ -31,6 +38,10 @@ pub(super) struct Options {
 
 /// Finishes each bundle; one that cannot be finished does not keep the others from it.
 pub(super) fn main(options: Options) -> ExitCode {
+    let key = match signing_key(options.sign.as_deref()) {
+        Ok(key) => key,
+        Err(e) => return fail(&e),
+    };
     let host = supervise::host_report(options.host_status.as_deref());
     if let Some(HostReported { status, told_by }) = &host {
         say(&format!("the host says {status} ({told_by})"));
@@ -38,7 +49,9 @@ pub(super) fn main(options: Options) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     let secrets = Arc::new(Secrets::collect(&options.masking.into(), std::env::vars_os(), &[]));
     for folder in &options.bundles {
-        for result in bundles_in(folder).into_iter().map(|bundle| finalize(&bundle?, host.clone(), &secrets))
+        for result in bundles_in(folder)
+            .into_iter()
+            .map(|bundle| finalize(&bundle?, host.clone(), &secrets, key.as_ref()))
         {
             if let Err(why) = result {
                 say(&why);
@@ -86,12 +99,35 @@ fn bundles_in(folder: &Path) -> Vec<Result<PathBuf, String>> {
     found.into_iter().map(Ok).collect()
 }
 
-fn finalize(bundle: &Path, host: Option<HostReported>, secrets: &Arc<Secrets>) -> Result<(), String> {
-    resume::finish_abandoned(bundle, host, secrets).map_err(|e| e.to_string())?;
+fn finalize(
+    bundle: &Path,
+    host: Option<HostReported>,
+    secrets: &Arc<Secrets>,
+    key: Option<&SigningKey>,
+) -> Result<(), String> {
+    let was_sealed = seal::is_sealed(bundle);
+    resume::finish_abandoned(bundle, host, secrets, key).map_err(|e| e.to_string())?;
     let finished = evidence::load(bundle).map_err(|e| e.to_string())?;
-    let mut out = io::stdout().lock();
-    match render::past(&finished, &mut out).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(format!("cannot print: {e}")),
-        _ => Ok(()),
+    render::past(&finished, &mut io::stdout().lock()).or_else(|e| unless_left(&e))?;
+    if was_sealed { check(bundle) } else { Ok(()) }
+}
+
+/// A reader that left early wanted no more.
+fn unless_left(error: &io::Error) -> Result<(), String> {
+    if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(format!("cannot print: {error}")) }
+}
+
+/// Nothing is changed in a sealed bundle, so whoever asks to finish one is told where that would have been needed.
+fn check(bundle: &Path) -> Result<(), String> {
+    let report = verify(bundle, &Wanted::default());
+    match report.faults.as_slice() {
+        [] => Ok(()),
+        [fault, rest @ ..] => Err(format!(
+            "{} was sealed before and was left as it is, but it does not verify: {}: {}, and {} more faults; see `stuckproof verify`",
+            bundle.display(),
+            fault.file,
+            fault.what,
+            rest.len()
+        )),
     }
 }

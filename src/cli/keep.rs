@@ -34,7 +34,7 @@ pub(super) fn main(_: &Options) -> ExitCode {
     };
     // The lock goes with the handle, at the last moment at which nobody else can have it.
     drop(log);
-    match resume::finish(&bundle, &known) {
+    match resume::finish(&bundle, &known, None) {
         Ok(_) => ExitCode::SUCCESS,
         Err(e) => complain(&bundle, e.to_string(), &known.secrets),
     }

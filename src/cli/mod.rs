@@ -1,7 +1,9 @@
 //! The command line: one file a verb.
 
+mod addendum;
 mod cancel;
 mod completions;
+mod diff;
 mod finalize;
 mod history;
 mod keep;
@@ -11,12 +13,17 @@ mod run;
 mod show;
 mod simulate;
 mod status;
+mod verify;
 
 use crate::exit;
+use crate::sign::{KEY_VARIABLE, KeyError, SigningKey};
 use crate::supervise::{self, EXEC_VERB, KEEPER_VERB, Seat};
 use crate::units::{duration, size};
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use serde::Serialize;
 use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Watches a `TensorRT` build, stops it honestly and keeps the evidence.
@@ -37,12 +44,18 @@ enum Verb {
     Status(status::Options),
     /// Print a bundle for a person.
     Show(show::Options),
+    /// Tell what changed between two bundles.
+    Diff(diff::Options),
     /// Finish bundles whose runner was lost.
     Finalize(finalize::Options),
     /// Look after what jobs without success have written.
     Quarantine(quarantine::Options),
     /// Play a script with a simulated builder, to test a CI without a GPU.
     Simulate(simulate::Options),
+    /// Tell whether bundles are what was sealed, and what they say.
+    Verify(verify::Options),
+    /// Add a fact to a sealed bundle, beside it.
+    Addendum(addendum::Options),
     /// Print completions for a shell.
     Completions(completions::Options),
     /// Take a seat and become the command.
@@ -98,9 +111,12 @@ pub fn main() -> ExitCode {
         Verb::Cancel(options) => cancel::main(&options),
         Verb::Status(options) => status::main(&options),
         Verb::Show(options) => show::main(&options),
+        Verb::Diff(options) => diff::main(&options),
         Verb::Finalize(options) => finalize::main(options),
         Verb::Quarantine(options) => quarantine::main(&options),
         Verb::Simulate(options) => simulate::main(options),
+        Verb::Verify(options) => verify::main(&options),
+        Verb::Addendum(options) => addendum::main(&options),
         Verb::Completions(options) => completions::main(&options, command()),
         Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.seat(), exec.bound)),
         Verb::Keep(options) => keep::main(&options),
@@ -126,8 +142,31 @@ fn fail(error: &impl std::fmt::Display) -> ExitCode {
     ExitCode::from(exit::OWN_FAULT)
 }
 
+/// Prints a value as JSON.
+fn json(value: &impl Serialize) -> ExitCode {
+    print(|out| {
+        serde_json::to_writer_pretty(&mut *out, value)?;
+        writeln!(out)
+    })
+}
+
+/// Prints to standard output; a reader that left early wanted no more.
+fn print(what: impl FnOnce(&mut io::StdoutLock<'static>) -> io::Result<()>) -> ExitCode {
+    let mut out = io::stdout().lock();
+    match what(&mut out).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => fail(&format!("cannot print: {e}")),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// The key to sign with: the one that the user named, or the one that the environment names.
+fn signing_key(named: Option<&Path>) -> Result<Option<SigningKey>, KeyError> {
+    let variable = std::env::var_os(KEY_VARIABLE).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let path = named.map(Path::to_owned).or(variable);
+    path.as_deref().map(SigningKey::load).transpose()
+}
+
 /// One line on standard error; without a reader it is lost.
 fn say(line: &str) {
-    use std::io::Write;
     let _ = writeln!(std::io::stderr(), "stuckproof: {line}");
 }

@@ -3,16 +3,18 @@
 mod retry;
 
 use super::masking::Masking;
-use super::{duration, fail, history, refuse, say, size};
+use super::{duration, fail, history, refuse, say, signing_key, size};
 use crate::artifact::{self, ArtifactError, Owner, Wishes};
 use crate::baseline::{self, Recording};
+use crate::evidence::Bundle;
 use crate::history::History;
 use crate::mask::Secrets;
 use crate::resume::{self, Known};
+use crate::sign::SigningKey;
 use crate::supervise::{
     self, Deadline, Finished, Grace, Heartbeat, Job, OnStall, Plan, PrepareError, Unlogged,
 };
-use crate::{evidence, exit, fsio};
+use crate::{evidence, exit, fsio, seal};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::ffi::OsString;
@@ -98,6 +100,9 @@ pub(super) struct Options {
     /// a stop. Each attempt has a bundle of its own in the folder; the deadline covers all of them together
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["tty", "cancel_on_stdin_close"])]
     retry: u32,
+    /// Sign the evidence with this Ed25519 key (PKCS#8 PEM) [default: that of `STUCKPROOF_SIGN_KEY`, if set]
+    #[arg(long, value_name = "KEY")]
+    sign: Option<PathBuf>,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -182,11 +187,16 @@ pub(super) fn main(options: Options) -> ExitCode {
         return refuse(&supervise::exec(&plan.argv));
     }
     let retries = options.retry;
+    // Before anything is built: a key that cannot be used must not be found out hours later.
+    let key = match signing_key(options.sign.as_deref()) {
+        Ok(key) => key.map(Arc::new),
+        Err(e) => return fail(&e),
+    };
     let plan = Plan::from(options);
     if retries > 0 {
-        return retry::main(plan, retries);
+        return retry::main(plan, retries, key);
     }
-    match prepare(&plan).and_then(|job| begin(job, plan.history)) {
+    match prepare(&plan).and_then(|job| begin(job, plan.history, key)) {
         Ok(begun) => ExitCode::from(begun.run()),
         Err(e) => fail(&e),
     }
@@ -197,27 +207,29 @@ struct Begun {
     job: Job,
     baseline: Recording,
     history: Option<History>,
+    key: Option<Arc<SigningKey>>,
 }
 
 /// Writes what a kill is to leave at least.
-fn begin(job: Job, history: Option<History>) -> Result<Begun, String> {
+fn begin(job: Job, history: Option<History>, key: Option<Arc<SigningKey>>) -> Result<Begun, String> {
     evidence::provisional(job.bundle(), job.header()).map_err(|e| e.to_string())?;
     let baseline = baseline::begin(job.bundle(), job.header(), job.secrets())
         .map_err(|e| format!("cannot start a thread: {e}; the machine is short of processes"))?;
-    Ok(Begun { job, baseline, history })
+    Ok(Begun { job, baseline, history, key })
 }
 
 impl Begun {
-    /// Runs the command and writes the evidence. Gives the exit code.
+    /// Runs the command, and writes and seals the evidence. Gives the exit code.
     fn run(self) -> u8 {
-        let Self { job, baseline, history } = self;
+        let Self { job, baseline, history, key } = self;
+        let key = key.as_deref();
         // What cannot be written then is written at the end, or is an error there.
         let mut finished = job.run(Box::new(|bundle: &Path| drop(evidence::write_so_far(bundle))));
-        if let Err(e) = baseline.finish() {
-            finished.fail(e.to_string());
-        }
-        if let Err(e) = write(&mut finished).and_then(|()| finished.remove_wire().map_err(|e| e.to_string()))
-        {
+        let recorded = baseline.finish().map_err(|e| e.to_string());
+        let written = write(&mut finished, key);
+        // A bundle that lacks something gets no seal that says it is whole.
+        let whole = recorded.and(written);
+        if let Err(e) = whole.and_then(|written| written.map_or(Ok(()), |bundle| seal(&bundle, key))) {
             finished.fail(e);
         }
         if let Err(e) = fsio::release(finished.bundle()) {
@@ -253,28 +265,34 @@ fn prepare(plan: &Plan) -> Result<Job, String> {
 fn finish_lost(owner: &Owner, work: &Path, plan: &Plan) -> Result<(), String> {
     if owner.bundle.join(evidence::EVENTS).exists() {
         let secrets = Arc::new(Secrets::collect(&plan.masking, std::env::vars_os(), &plan.argv));
-        resume::finish_abandoned(&owner.bundle, None, &secrets).map_err(|e| e.to_string())?;
+        resume::finish_abandoned(&owner.bundle, None, &secrets, None).map_err(|e| e.to_string())?;
     }
     if work.exists() { artifact::abandon(work).map_err(|e| e.to_string()) } else { Ok(()) }
 }
 
-/// Writes the evidence. A log that could not be written to its end is finished like one whose runner was lost, now that
-/// there is the room that was reserved.
-fn write(finished: &mut Finished) -> Result<(), String> {
-    let Some(Unlogged { exited, events }) = finished.give_up_log() else {
-        return evidence::write(finished.bundle()).map(drop).map_err(|e| e.to_string());
-    };
-    let known = Known {
-        exited,
-        events,
-        host: None,
-        reason: "the log could not be written",
-        exit_code: exit::OWN_FAULT,
-        by: "runner",
-        output_cap: u64::MAX,
-        secrets: Arc::clone(finished.secrets()),
-    };
-    resume::finish(finished.bundle(), &known).map(drop).map_err(|e| e.to_string())
+/// Writes the evidence. A log that could not be written to its end is finished, and sealed, like one whose runner was
+/// lost, now that there is the room that was reserved.
+fn write(finished: &mut Finished, key: Option<&SigningKey>) -> Result<Option<Bundle>, String> {
+    if let Some(Unlogged { exited, events }) = finished.give_up_log() {
+        let known = Known {
+            exited,
+            events,
+            host: None,
+            reason: "the log could not be written",
+            exit_code: exit::OWN_FAULT,
+            by: "runner",
+            output_cap: u64::MAX,
+            secrets: Arc::clone(finished.secrets()),
+        };
+        return resume::finish(finished.bundle(), &known, key).map(|_| None).map_err(|e| e.to_string());
+    }
+    let written = evidence::write(finished.bundle()).map_err(|e| e.to_string())?;
+    finished.remove_wire().map_err(|e| e.to_string())?;
+    Ok(Some(written))
+}
+
+fn seal(bundle: &Bundle, key: Option<&SigningKey>) -> Result<(), String> {
+    seal::seal(bundle, key).map_err(|e| e.to_string())
 }
 
 /// The job around this process, if there is one and its runner lives.

@@ -1,6 +1,6 @@
 //! `stuckproof status`.
 
-use super::{fail, say};
+use super::{fail, json, print, say};
 use crate::attempts;
 use crate::evidence::{self, Bundle, Evidence};
 use crate::render;
@@ -8,7 +8,6 @@ use crate::supervise::Live;
 use crate::supervise::control::{self, ControlError, Entry, Question, Reply};
 use clap::Args;
 use serde::Serialize;
-use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -114,21 +113,5 @@ impl<'a> From<&'a Bundle> for Past<'a> {
             duration_ms: evidence.duration_ms,
             builds: evidence.builds.len(),
         }
-    }
-}
-
-fn json(value: &impl Serialize) -> ExitCode {
-    print(|out| {
-        serde_json::to_writer_pretty(&mut *out, value)?;
-        writeln!(out)
-    })
-}
-
-/// Prints to standard output; a reader that left early wanted no more.
-fn print(what: impl FnOnce(&mut io::StdoutLock<'static>) -> io::Result<()>) -> ExitCode {
-    let mut out = io::stdout().lock();
-    match what(&mut out).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => fail(&format!("cannot print: {e}")),
-        _ => ExitCode::SUCCESS,
     }
 }

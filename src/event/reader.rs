@@ -170,6 +170,11 @@ impl<R: BufRead> LogReader<R> {
         &self.text
     }
 
+    /// How many whole lines were read.
+    pub fn lines(&self) -> u64 {
+        self.line
+    }
+
     /// The digest of the last whole line: the head of the chain.
     pub fn head(&self) -> Hex {
         self.prev

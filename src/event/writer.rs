@@ -219,7 +219,7 @@ impl Encoder {
     pub fn encode(&mut self, event: &Event, out: &mut Vec<u8>) {
         out.reserve(ROOM);
         let start = out.len();
-        self.seq += 1;
+        self.seq = self.seq.wrapping_add(1);
         let cancel = self.cancel_state(event);
         out.extend_from_slice(b"{\"seq\":");
         number(self.seq, out);
@@ -239,6 +239,14 @@ impl Encoder {
         fields(&event.kind, out);
         self.prev = Hex::of(&out[start..]);
         out.push(b'\n');
+    }
+
+    /// Appends a line that was read as it would be written in its place, with the number and the digest that it has.
+    pub fn rewrite(&mut self, line: &Line, out: &mut Vec<u8>) {
+        self.seq = line.seq.wrapping_sub(1);
+        // What is no digest is never written.
+        self.prev = Hex::parse(&line.prev).unwrap_or(Hex::ZERO);
+        self.encode(&line.event, out);
     }
 
     /// The state at the event's own time; records reach the log late, so that the order of lines does not tell it.

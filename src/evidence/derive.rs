@@ -100,6 +100,7 @@ pub(super) fn derive<R: BufRead>(
         baseline,
         evidence,
         ending,
+        lines: reader.lines(),
         head: reader.head(),
         follows: gathered.end_follows(),
         faults,
@@ -370,9 +371,10 @@ impl Gathered {
         let Some(end) = &self.ended else { return true };
         let verdict = self.judge.verdict();
         let accepted = self.requests.iter().find(|(_, request)| request.accepted);
-        let deadline = accepted.is_some_and(|(_, request)| request.via == Via::Deadline.name());
+        let via = accepted.and_then(|(_, request)| Via::beginning_with(&request.via));
+        let limit = via.is_some_and(Via::is_limit);
         let exited = self.exited.as_ref().map(|(_, exited)| exited);
-        let code = verdict.exit_code(exited, exit::OWN_FAULT, deadline, !self.lost.is_empty());
+        let code = verdict.exit_code(exited, exit::OWN_FAULT, limit, !self.lost.is_empty());
         let Verdict { state, cause, observed, .. } = verdict;
         *end == JobEnded { state, cause, observed, exit_code: code }
     }

@@ -47,6 +47,8 @@ pub const SUMMARY: &str = "summary.json";
 pub const INVENTORY: &str = "inventory.json";
 /// The test report's name in a bundle.
 pub const JUNIT: &str = "junit.xml";
+/// Every file that follows from the log.
+pub const DERIVED: [&str; 5] = [PHASES, EVIDENCE, SUMMARY, INVENTORY, JUNIT];
 
 /// Why evidence cannot be read or written.
 #[derive(Debug, Error)]
@@ -95,6 +97,8 @@ pub struct Bundle {
     pub baseline: Result<Baseline, String>,
     /// How the log ends.
     pub ending: Ending,
+    /// The log's whole lines, also those that cannot be read.
+    pub lines: u64,
     /// The digest of the log's last whole line: the head of its chain.
     pub head: Hex,
     /// Whether the end on record is the one that follows from the events; also true where there is no end.
@@ -115,9 +119,9 @@ pub fn provisional(bundle: &Path, header: &JobStarted) -> Result<(), FsError> {
         inventory: &inventory,
         baseline: Err(&missing),
     };
-    let (junit, evidence) = (junit::report(&source), pretty(&evidence));
+    let (junit, evidence) = (junit::report(&source), document(&evidence));
     // The other two follow from the header, which is what must outlive a power cut.
-    write_all_whole(bundle, &[(SUMMARY, &pretty(&summary)), (JUNIT, &junit)])?;
+    write_all_whole(bundle, &[(SUMMARY, &document(&summary)), (JUNIT, &junit)])?;
     write_all_atomic(bundle, &[(EVIDENCE, &evidence)])
 }
 
@@ -126,19 +130,19 @@ pub fn provisional(bundle: &Path, header: &JobStarted) -> Result<(), FsError> {
 ///
 /// A file that holds this already is left alone. A log that ends early makes evidence that is not finished; one that was
 /// changed is an error.
-pub fn write(bundle: &Path) -> Result<Evidence, EvidenceError> {
+pub fn write(bundle: &Path) -> Result<Bundle, EvidenceError> {
     write_with(bundle, write_all_at_last)
 }
 
 /// The same while the job goes on: the room that is reserved for its end stays reserved.
-pub fn write_so_far(bundle: &Path) -> Result<Evidence, EvidenceError> {
+pub fn write_so_far(bundle: &Path) -> Result<Bundle, EvidenceError> {
     write_with(bundle, write_all_atomic)
 }
 
 fn write_with(
     bundle: &Path,
     write_all: impl Fn(&Path, &[(&str, &[u8])]) -> Result<(), FsError>,
-) -> Result<Evidence, EvidenceError> {
+) -> Result<Bundle, EvidenceError> {
     let mut derived = load(bundle)?;
     if let Some(fault) = derived.faults.drain(..).next() {
         return Err(EvidenceError::Log { path: bundle.to_owned(), fault });
@@ -149,7 +153,7 @@ fn write_with(
     };
     let files: Vec<_> = files.iter().filter(differs).map(|(name, bytes)| (*name, bytes.as_slice())).collect();
     write_all(bundle, &files)?;
-    Ok(derived.evidence)
+    Ok(derived)
 }
 
 /// The derived files of a bundle with their bytes, as [`write()`] writes them.
@@ -157,9 +161,9 @@ fn write_with(
 pub fn files(bundle: &Bundle) -> Vec<(&'static str, Vec<u8>)> {
     vec![
         (PHASES, compact(&bundle.phases)),
-        (EVIDENCE, pretty(&bundle.evidence)),
-        (SUMMARY, pretty(&bundle.summary)),
-        (INVENTORY, pretty(&bundle.inventory)),
+        (EVIDENCE, document(&bundle.evidence)),
+        (SUMMARY, document(&bundle.summary)),
+        (INVENTORY, document(&bundle.inventory)),
         (JUNIT, junit::report(&bundle.report_source())),
     ]
 }
@@ -192,15 +196,20 @@ pub fn read<R: BufRead>(
     derive(bundle, log, baseline, see)
 }
 
-fn pretty(value: &impl serde::Serialize) -> Vec<u8> {
-    document(serde_json::to_vec_pretty(value))
+/// A document as every bundle holds it: JSON for people, without a character that no reader bears.
+///
+/// # Panics
+/// When the value is not made of numbers, strings, lists and string-keyed maps.
+#[must_use]
+pub fn document(value: &impl serde::Serialize) -> Vec<u8> {
+    finish(serde_json::to_vec_pretty(value))
 }
 
 fn compact(value: &impl serde::Serialize) -> Vec<u8> {
-    document(serde_json::to_vec(value))
+    finish(serde_json::to_vec(value))
 }
 
-fn document(json: serde_json::Result<Vec<u8>>) -> Vec<u8> {
+fn finish(json: serde_json::Result<Vec<u8>>) -> Vec<u8> {
     let mut json = plain(json.expect("numbers, strings, lists and string-keyed maps serialise"));
     json.push(b'\n');
     json

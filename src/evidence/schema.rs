@@ -5,13 +5,18 @@ use crate::artifact::quarantine::Record;
 use crate::baseline::Baseline;
 use crate::event::event_schema;
 use crate::resources;
+use crate::seal::addendum::Addendum;
+use crate::seal::{Manifest, Predicate, Statement};
+use crate::sign::Envelope;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 /// The schema of `evidence-schema.json`: its root is `summary.json`; `$defs/evidence`, `$defs/phases`,
-/// `$defs/inventory`, `$defs/baseline` and `$defs/event` are `evidence.json`, `phases.json`, `inventory.json`,
-/// `baseline.json` and one line of `events.jsonl`; `$defs/quarantineRecord` is `record.json` of an entry in the quarantine.
-/// `$defs/resourceHeader` and `$defs/resourceSample` are the first line and every other line of `resources.jsonl`.
+/// `$defs/inventory`, `$defs/baseline`, `$defs/manifest` and `$defs/event` are `evidence.json`, `phases.json`,
+/// `inventory.json`, `baseline.json`, `manifest.json` and one line of `events.jsonl`; `$defs/envelope` and
+/// `$defs/statement` are a signature and what it says, `$defs/addendum` is a file of the folder beside the bundle,
+/// `$defs/quarantineRecord` is `record.json` of an entry in the quarantine. `$defs/resourceHeader` and
+/// `$defs/resourceSample` are the first line and every other line of `resources.jsonl`.
 #[must_use]
 pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12()
@@ -26,6 +31,10 @@ pub fn schema() -> Value {
     generator.subschema_for::<Baseline>();
     generator.subschema_for::<resources::Header>();
     generator.subschema_for::<resources::Sample>();
+    generator.subschema_for::<Manifest>();
+    generator.subschema_for::<Envelope>();
+    generator.subschema_for::<Statement<Predicate>>();
+    generator.subschema_for::<Addendum>();
     let event = event_schema(&mut generator).to_value();
     generator.definitions_mut().insert("event".to_owned(), event);
     let mut root = json!({

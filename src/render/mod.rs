@@ -2,14 +2,18 @@
 
 mod advice;
 mod attempts;
+mod diff;
 mod host;
 mod phases;
 pub mod quarantine;
 mod status;
 mod text;
+mod verified;
 
 pub use attempts::show as attempts;
+pub use diff::{difference, difference_page};
 pub use status::{live, past};
+pub use verified::verified;
 
 use crate::event::{Cancellability, HostReported, OpenPhase};
 use crate::evidence::{Build, Bundle, ErrorLine, Evidence, Request};

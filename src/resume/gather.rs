@@ -5,6 +5,7 @@ use crate::baseline::BASELINE;
 use crate::event::{EvidenceLost, JobStarted};
 use crate::evidence::{EVIDENCE, INVENTORY, JUNIT, PHASES, SUMMARY};
 use crate::fsio::{self, FsError};
+use crate::seal::{MANIFEST, SIGNATURE};
 use crate::wire::{self, Control, Reader, Record, Requested, WireError};
 use std::path::{Path, PathBuf};
 
@@ -114,7 +115,7 @@ pub(super) fn sweep(bundle: &Path) -> Result<(), FsError> {
 
 /// Whether a file is what a killed process leaves of one of ours.
 fn is_part(name: &str) -> bool {
-    let ours = [EVIDENCE, SUMMARY, PHASES, INVENTORY, JUNIT, BASELINE, DAMAGED];
+    let ours = [EVIDENCE, SUMMARY, PHASES, INVENTORY, JUNIT, BASELINE, DAMAGED, MANIFEST, SIGNATURE];
     let (whole, pid) = name.split_once(".part-").unwrap_or_default();
     let of_ours = ours.contains(&whole) && !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit());
     of_ours || ["stdout.log.part", "stderr.log.part"].contains(&name)

@@ -24,6 +24,8 @@ use crate::evidence::{self, Evidence, EvidenceError};
 use crate::exit;
 use crate::fsio::{self, FsError};
 use crate::mask::Secrets;
+use crate::seal::{self, SealError};
+use crate::sign::SigningKey;
 use ending::{Ending, Written};
 use gather::Remains;
 use log::Log;
@@ -92,6 +94,9 @@ pub enum ResumeError {
     /// The evidence cannot be derived or written.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
+    /// The bundle cannot be sealed.
+    #[error(transparent)]
+    Seal(#[from] SealError),
 }
 
 /// Finishes the bundle in a folder that nobody else takes care of any more, from nothing but what is on disk, what the
@@ -103,6 +108,7 @@ pub fn finish_abandoned(
     bundle: &Path,
     host: Option<HostReported>,
     secrets: &Arc<Secrets>,
+    key: Option<&SigningKey>,
 ) -> Result<Evidence, ResumeError> {
     if let Ok(read) = evidence::load(bundle)
         && !read.evidence.finished
@@ -128,16 +134,24 @@ pub fn finish_abandoned(
         output_cap: u64::MAX,
         secrets: Arc::clone(secrets),
     };
-    finish(bundle, &nothing)
+    finish(bundle, &nothing, key)
 }
 
-/// Finishes the bundle in a folder. One that is finished already gets its derived files again where they are missing or
-/// differ, and is otherwise left alone.
+/// Finishes the bundle in a folder and seals it, with a signature where there is a key. One that has its end but no seal
+/// gets its derived files again where they are missing or differ. In a sealed one nothing changes, but that its seal is
+/// signed where it has no signature yet.
 ///
 /// # Errors
 /// When somebody else writes the bundle, when nothing in it tells what was run, and when it cannot be written.
-pub fn finish(bundle: &Path, known: &Known) -> Result<Evidence, ResumeError> {
+pub fn finish(bundle: &Path, known: &Known, key: Option<&SigningKey>) -> Result<Evidence, ResumeError> {
+    if seal::is_sealed(bundle) {
+        return sealed(bundle, key);
+    }
     let mut log = Log::open(bundle)?;
+    // Whoever held the log until now may have sealed it.
+    if seal::is_sealed(bundle) {
+        return sealed(bundle, key);
+    }
     fsio::release(bundle)?;
     let job = log.header().job.clone();
     let mut remains = Remains::gather(bundle, log.header());
@@ -158,12 +172,21 @@ pub fn finish(bundle: &Path, known: &Known) -> Result<Evidence, ResumeError> {
         let writer = writer.masking(Arc::clone(&known.secrets));
         Ending::new(writer, seen, replay.rest()).write(known, remains, output)?
     };
-    let evidence = evidence::write(bundle)?;
+    let written = evidence::write(bundle)?;
     gather::sweep(bundle)?;
     artifact::clear(&journal).map_err(|e| FsError::new("tidy up beside the artifacts of", bundle, e))?;
     // A wire that something was lost from is kept for a closer look, unless it holds a secret.
-    if evidence.lost.is_empty() || secret {
+    if written.evidence.lost.is_empty() || secret {
         gather::remove(bundle, &job)?;
     }
-    Ok(evidence)
+    seal::seal(&written, key)?;
+    Ok(written.evidence)
+}
+
+fn sealed(bundle: &Path, key: Option<&SigningKey>) -> Result<Evidence, ResumeError> {
+    let found = evidence::load(bundle)?;
+    if key.is_some() {
+        seal::seal(&found, key)?;
+    }
+    Ok(found.evidence)
 }

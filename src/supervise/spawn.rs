@@ -7,6 +7,7 @@
 
 use super::kin::Process;
 use crate::exit;
+use crate::sign::KEY_VARIABLE;
 use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
@@ -143,7 +144,12 @@ pub fn spawn(start: Start<'_>) -> Result<Pid, SpawnError> {
     let parent = std::process::id().to_string();
     let mut command = ourselves();
     command.arg(EXEC_VERB).args(start.seat.option()).args([EXEC_BOUND, &parent, "--"]).args(start.argv);
-    command.envs(start.environment).stdin(start.stdin).stdout(start.stdout).stderr(start.stderr);
+    command
+        .env_remove(KEY_VARIABLE)
+        .envs(start.environment)
+        .stdin(start.stdin)
+        .stdout(start.stdout)
+        .stderr(start.stderr);
     if start.seat == Seat::Group {
         command.process_group(0);
     }

@@ -86,7 +86,7 @@ impl Output {
             .map_err(|e| FsError::new("make a pipe for", &self.path, e.into()))?;
         let ended = Arc::new(AtomicBool::new(false));
         let carried = Carried::default();
-        let mut carrier = Carrier {
+        let mut work = Carrier {
             watch: self.watch,
             ended: Arc::clone(&ended),
             file: self.reader,
@@ -98,7 +98,7 @@ impl Output {
             keep: keep.clone(),
         };
         std::thread::spawn(move || {
-            carrier.run();
+            work.run();
             done();
         });
         let kept = self.kept.then_some((self.path, keep));

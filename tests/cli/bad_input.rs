@@ -103,6 +103,7 @@ fn names_in_a_bundle_suit_every_artifact_store() {
             "evidence.json",
             "inventory.json",
             "junit.xml",
+            "manifest.json",
             "phases.json",
             "resources.jsonl",
             "stderr.log",

@@ -3,12 +3,14 @@
 mod bad_input;
 mod baseline;
 mod control;
+mod diff;
 mod exit_codes;
 mod host;
 mod ladder;
 mod nested;
 mod planted;
 mod rig;
+mod seal;
 mod secrets;
 mod sources;
 mod streams;

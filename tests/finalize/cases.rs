@@ -14,6 +14,7 @@ use stuckproof::event::{
 };
 use stuckproof::evidence::{self, Evidence, JobState};
 use stuckproof::resume::ResumeError;
+use stuckproof::seal::{self, SealError};
 use stuckproof::wire::{Body, ProcessKey, Record, Severity};
 
 fn failed(evidence: &Evidence) -> &str {
@@ -184,7 +185,7 @@ fn builds_whose_start_was_lost_are_followed_too() {
 }
 
 #[test]
-fn a_finished_bundle_is_left_as_it_is() {
+fn a_finished_bundle_is_only_sealed() {
     let mut story = Story::begin();
     story.library(main_process()).build(main_process(), 1, 0, true).exit(1);
     let remains = Remains::of(&story, &story.ended());
@@ -194,17 +195,33 @@ fn a_finished_bundle_is_left_as_it_is() {
     let inode =
         |name| std::os::unix::fs::MetadataExt::ino(&fs::metadata(remains.file(name)).expect("a file"));
     let inodes = [evidence::EVIDENCE, evidence::SUMMARY, evidence::PHASES].map(inode);
+    fs::remove_file(remains.file(evidence::SUMMARY)).expect("gone");
+    fs::write(remains.file("evidence.json.part-1"), "{").expect("a leftover");
     assert_eq!(failed(&remains.finish().expect("a finished bundle")), "command");
-    assert_eq!(remains.files(), before);
+    let mut after = remains.files();
+    assert!(after.remove(&remains.file(seal::MANIFEST)).is_some(), "it is sealed");
+    assert_eq!(after, before, "a derived file that was gone has come back");
     assert_eq!(
-        [evidence::EVIDENCE, evidence::SUMMARY, evidence::PHASES].map(inode),
-        inodes,
+        [evidence::EVIDENCE, evidence::PHASES].map(inode),
+        [inodes[0], inodes[2]],
         "not even rewritten"
     );
-    fs::remove_file(remains.file(evidence::SUMMARY)).expect("gone");
-    fs::write(remains.file(evidence::EVIDENCE), "{}").expect("spoiled");
-    remains.finish().expect("a finished bundle");
-    assert_eq!(remains.files(), before, "derived files come back");
+}
+
+#[test]
+fn a_sealed_bundle_is_left_as_it_is_even_where_it_is_wrong() {
+    let mut story = Story::begin();
+    story.library(main_process()).build(main_process(), 1, 0, true).exit(1);
+    let remains = Remains::of(&story, &story.ended());
+    remains.finish().expect("a bundle that can be finished");
+    let before = remains.files();
+    remains.finish().expect("a sealed bundle");
+    assert_eq!(remains.files(), before);
+    fs::write(remains.file(evidence::SUMMARY), "{}").expect("spoiled");
+    fs::write(remains.file("more"), "more").expect("a file");
+    let before = remains.files();
+    remains.finish().expect("a sealed bundle");
+    assert_eq!(remains.files(), before, "its seal tells of the change; nothing hides it");
 }
 
 #[test]
@@ -228,7 +245,7 @@ fn a_log_that_somebody_writes_is_left_alone() {
     let mut writer = LogWriter::create(&log, &header()).expect("a log");
     writer.flush().expect("the log can be written");
     let before = fs::read(&log).expect("the log");
-    let finish = || stuckproof::resume::finish(folder.path(), &known(&[]));
+    let finish = || stuckproof::resume::finish(folder.path(), &known(&[]), None);
     assert!(matches!(finish(), Err(ResumeError::Busy(_))));
     assert_eq!(fs::read(&log).expect("the log"), before);
     drop(writer);
@@ -470,6 +487,14 @@ fn a_record_that_was_never_finished_is_no_loss_and_a_damaged_one_is() {
     assert_eq!(evidence.lost[0].records, 1);
 }
 
+/// Finishes a bundle that holds what has no place in one: it gets everything but its seal.
+fn finished_without_seal(remains: &Remains) -> Evidence {
+    let error = remains.finish().expect_err("it cannot be sealed");
+    assert!(matches!(error, ResumeError::Seal(SealError::Odd { .. })), "{error}");
+    assert!(!seal::is_sealed(remains.path()));
+    evidence::load(remains.path()).expect("a bundle").evidence
+}
+
 #[test]
 fn nothing_outside_of_the_bundle_is_touched() {
     let outside = tempfile::tempdir().expect("a temporary folder");
@@ -491,7 +516,7 @@ fn nothing_outside_of_the_bundle_is_touched() {
     let elsewhere = outside.path().join("wire");
     fs::rename(remains.wire(), &elsewhere).expect("moved");
     symlink(&elsewhere, remains.wire()).expect("a link");
-    assert_lost(&remains.finish().expect("a bundle"), "the wire is not there");
+    assert_lost(&finished_without_seal(&remains), "the wire is not there");
     assert_eq!(fs::read_dir(&elsewhere).expect("a folder").count(), 2, "nothing was removed");
 
     let remains = copy();
@@ -510,10 +535,10 @@ fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
     };
     let remains = Remains::of(&story, &story.events());
     pipe(&remains.wire().join(segment(main_process(), 0)));
-    assert_lost(&remains.finish().expect("a bundle"), "segments of 0 are there");
+    assert_lost(&finished_without_seal(&remains), "segments of 0 are there");
     let remains = Remains::of(&story, &story.events());
     pipe(&remains.wire().join("control"));
-    assert_lost(&remains.finish().expect("a bundle"), "control");
+    assert_lost(&finished_without_seal(&remains), "control");
     let remains = Remains::of(&story, &story.events());
     pipe(&remains.log());
     assert!(matches!(remains.finish(), Err(ResumeError::File(_))));

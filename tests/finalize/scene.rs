@@ -385,7 +385,7 @@ impl Remains {
         exited: Option<(Mono, CommandExited)>,
         events: Vec<Event>,
     ) -> Result<Evidence, ResumeError> {
-        finish(self.path(), &Known { exited, events, ..known(&[]) })
+        finish(self.path(), &Known { exited, events, ..known(&[]) }, None)
     }
 
     /// Every event of the log, which must have no fault.

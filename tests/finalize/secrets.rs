@@ -19,7 +19,7 @@ fn finished(lines: usize, secrets: &[&str]) -> (Remains, Evidence) {
     let log: Vec<Event> = story.events().iter().take(lines).map(mask).collect();
     let remains = Remains::of(&story, &log);
     fs::write(remains.file("stdout.log"), format!("about {SECRET}\n")).expect("the output");
-    let evidence = finish(remains.path(), &known(secrets)).expect("it can be finished");
+    let evidence = finish(remains.path(), &known(secrets), None).expect("it can be finished");
     (remains, evidence)
 }
 
@@ -52,7 +52,7 @@ fn a_wire_with_a_secret_goes_even_where_something_was_lost() {
     for (secrets, stays) in [(&[SECRET][..], false), (&[], true)] {
         let remains = Remains::of(&story, &story.events()[..6]);
         remains.tell_processes(3);
-        let evidence = finish(remains.path(), &known(secrets)).expect("it can be finished");
+        let evidence = finish(remains.path(), &known(secrets), None).expect("it can be finished");
         assert!(!evidence.lost.is_empty());
         assert_eq!(remains.wire().exists(), stays, "{secrets:?}");
     }

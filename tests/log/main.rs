@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod diff;
 mod files;
 mod job;
 mod junit;

@@ -136,7 +136,7 @@ fn a_cancelled_build() {
     let mut job = cancelled();
     let bundle = job.bundle();
     let written = evidence::write(job.folder.path()).expect("the bundle can be written");
-    assert_eq!(written, bundle.evidence);
+    assert_eq!(written.evidence, bundle.evidence);
     insta::assert_snapshot!("cancelled", shown(&mut job));
     for name in [evidence::EVIDENCE, evidence::SUMMARY, evidence::PHASES] {
         let text = fs::read_to_string(job.folder.path().join(name)).expect("the file is there");

@@ -6,9 +6,11 @@ use super::super::{fail, say};
 use crate::attempts::{self, Attempts, AttemptsError};
 use crate::evidence::{self, RetryPolicy};
 use crate::exit;
+use crate::sign::SigningKey;
 use crate::supervise::{self, DEFAULT_FOLDER, Deadline, Plan, Signalled};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A job and its attempts.
@@ -16,12 +18,13 @@ struct Retries {
     plan: Plan,
     folder: PathBuf,
     retries: u32,
+    key: Option<Arc<SigningKey>>,
     began: Instant,
     signalled: Option<Signalled>,
 }
 
 /// Tries the job, and tries it again as long as that is recommended.
-pub(super) fn main(plan: Plan, retries: u32) -> ExitCode {
+pub(super) fn main(plan: Plan, retries: u32, key: Option<Arc<SigningKey>>) -> ExitCode {
     let folder = plan
         .bundle
         .clone()
@@ -29,7 +32,7 @@ pub(super) fn main(plan: Plan, retries: u32) -> ExitCode {
     if let Err(e) = supervise::create_empty(&folder) {
         return fail(&e);
     }
-    let mut all = Retries { plan, folder, retries, began: Instant::now(), signalled: None };
+    let mut all = Retries { plan, folder, retries, key, began: Instant::now(), signalled: None };
     let code = all.run();
     say(&format!("evidence: {}", all.folder.display()));
     ExitCode::from(code)
@@ -68,7 +71,7 @@ impl Retries {
                 self.signalled = Some(Signalled::listen().map_err(|e| format!("cannot take signals: {e}"))?)
             }
         }
-        let begun = super::begin(job, plan.history)?;
+        let begun = super::begin(job, plan.history, self.key.clone())?;
         self.write(None).map_err(|e| e.to_string())?;
         Ok(begun.run())
     }

@@ -1,0 +1,166 @@
+//! Facts that come after the seal, in a folder beside the bundle: each names the manifest and the fact before it.
+
+use super::statement::Statement;
+use super::{Folder, MANIFEST, PAYLOAD_TYPE, Subject};
+use crate::digest::Hex;
+use crate::evidence::document;
+use crate::fsio::{FsError, write_all_atomic};
+use crate::sign::{Envelope, SigningKey};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// The type of the predicate in a signed addendum.
+const PREDICATE: &str = "urn:stuckproof:addendum:v1";
+/// More addenda than any bundle has.
+pub const MOST: usize = 1_000;
+
+/// A fact that came after the seal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "addendum")]
+pub struct Addendum {
+    /// Version of this file's format: 1.
+    pub format: u32,
+    /// Its place among the addenda of its bundle, from 1.
+    pub number: u32,
+    /// What it is about.
+    pub kind: Kind,
+    /// How that came out.
+    pub status: Status,
+    /// What a reader should know.
+    pub note: String,
+    /// When it was written: RFC 3339 in UTC.
+    pub at: String,
+    /// Version of the stuckproof that wrote it.
+    pub stuckproof: String,
+    /// SHA-256 of the bundle's `manifest.json`.
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub manifest: String,
+    /// SHA-256 of the addendum before; 64 zeros in the first.
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub previous: String,
+}
+
+/// What an addendum is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A check of the engine somewhere else.
+    Validation,
+    /// A release of something from quarantine.
+    Release,
+}
+
+/// How something came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Well.
+    Pass,
+    /// Not well.
+    Fail,
+}
+
+/// Why an addendum cannot be written.
+#[derive(Debug, Error)]
+pub enum AddendumError {
+    /// There is nothing to add to.
+    #[error("{path} is not sealed; run `stuckproof finalize {path}` first", path = .0.display())]
+    NotSealed(PathBuf),
+    /// The folder of addenda is full.
+    #[error("{path} holds {MOST} addenda already", path = .0.display())]
+    TooMany(PathBuf),
+    /// The system refused.
+    #[error(transparent)]
+    File(#[from] FsError),
+}
+
+/// The folder of a bundle's addenda.
+#[must_use]
+pub fn folder(bundle: &Path) -> PathBuf {
+    // Of `.` and of a path that ends in `..` only the real name tells what the folder is called.
+    let named = if bundle.file_name().is_some() { bundle.to_owned() } else { real(bundle) };
+    let mut name: OsString = named.file_name().unwrap_or_default().to_owned();
+    name.push(".addenda");
+    named.with_file_name(name)
+}
+
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The name of an addendum's file.
+#[must_use]
+pub fn name(number: u32) -> String {
+    format!("{number:04}.json")
+}
+
+/// The name of the file with an addendum's signature.
+#[must_use]
+pub fn signature_name(number: u32) -> String {
+    format!("{number:04}.sig.json")
+}
+
+/// What the signature of an addendum says.
+#[must_use]
+pub fn statement(addendum: &Addendum, digest: &str) -> Statement<Addendum> {
+    Statement::new(vec![Subject::new(&name(addendum.number), digest)], PREDICATE, addendum.clone())
+}
+
+/// Writes the next addendum of a sealed bundle, and gives its path.
+pub fn add(
+    bundle: &Path,
+    (kind, status): (Kind, Status),
+    note: &str,
+    at: chrono::DateTime<chrono::Utc>,
+    key: Option<&SigningKey>,
+) -> Result<PathBuf, AddendumError> {
+    let manifest = Folder::open(bundle).and_then(|folder| Hex::of_all(folder.file(MANIFEST)?));
+    let (manifest, _) = manifest.map_err(|_| AddendumError::NotSealed(bundle.to_owned()))?;
+    let folder = folder(bundle);
+    std::fs::create_dir_all(&folder).map_err(|e| FsError::new("create", &folder, e))?;
+    // Two that add at the same moment come one after the other. Some file systems have no locks.
+    let held = File::open(&folder).map_err(|e| FsError::new("open", &folder, e))?;
+    let _ = held.lock();
+    let (number, previous) = next(&folder)?;
+    let addendum = Addendum {
+        format: 1,
+        number,
+        kind,
+        status,
+        note: note.to_owned(),
+        at: at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+        stuckproof: env!("CARGO_PKG_VERSION").to_owned(),
+        manifest: manifest.to_string(),
+        previous: previous.to_string(),
+    };
+    let bytes = document(&addendum);
+    let (own, signature_name) = (name(number), signature_name(number));
+    let signature = key.map(|key| {
+        let statement = statement(&addendum, &Hex::of(&bytes).to_string());
+        document(&Envelope::sign(PAYLOAD_TYPE, &document(&statement), key))
+    });
+    let signature = signature.as_deref().map(|signature| (signature_name.as_str(), signature));
+    let files: Vec<_> = signature.into_iter().chain([(own.as_str(), &*bytes)]).collect();
+    write_all_atomic(&folder, &files)?;
+    Ok(folder.join(own))
+}
+
+/// The number that is free, and the digest of the addendum before it.
+fn next(folder: &Path) -> Result<(u32, Hex), AddendumError> {
+    let mut previous = Hex::ZERO;
+    for number in 1..=MOST as u32 {
+        let path = folder.join(name(number));
+        if path.symlink_metadata().is_err() {
+            return Ok((number, previous));
+        }
+        let file = Folder::open(folder).and_then(|open| open.file(&name(number)));
+        let digest = file.and_then(Hex::of_all).map_err(|e| FsError::new("read", &path, e))?;
+        previous = digest.0;
+    }
+    Err(AddendumError::TooMany(folder.to_owned()))
+}
