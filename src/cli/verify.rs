@@ -61,12 +61,16 @@ fn bundles(folder: &Path) -> Vec<PathBuf> {
     if !attempts::are_in(folder) {
         return vec![folder.to_owned()];
     }
-    (1..)
-        .map(|attempt| folder.join(attempts::bundle_name(attempt)))
-        .enumerate()
-        .take_while(|(before, bundle)| *before == 0 || bundle.exists())
-        .map(|(_, bundle)| bundle)
-        .collect()
+    // The first one is named even where it is missing, so that its absence is told.
+    let mut found = vec![folder.join(attempts::bundle_name(1))];
+    for attempt in 2.. {
+        let bundle = folder.join(attempts::bundle_name(attempt));
+        if !bundle.exists() {
+            break;
+        }
+        found.push(bundle);
+    }
+    found
 }
 
 /// The answer on all attempts at one job: that one failed is no fault of the job whose last one succeeded.

@@ -17,7 +17,7 @@ use std::time::Instant;
 struct Retries {
     plan: Plan,
     folder: PathBuf,
-    retries: u32,
+    limit: u32,
     key: Option<Arc<SigningKey>>,
     began: Instant,
     signalled: Option<Signalled>,
@@ -32,7 +32,7 @@ pub(super) fn main(plan: Plan, retries: u32, key: Option<Arc<SigningKey>>) -> Ex
     if let Err(e) = supervise::create_empty(&folder) {
         return fail(&e);
     }
-    let mut all = Retries { plan, folder, retries, key, began: Instant::now(), signalled: None };
+    let mut all = Retries { plan, folder, limit: retries, key, began: Instant::now(), signalled: None };
     let code = all.run();
     say(&format!("evidence: {}", all.folder.display()));
     ExitCode::from(code)
@@ -68,7 +68,7 @@ impl Retries {
             Some(_) => {}
             // From here on none is lost, whether an attempt hears it or not.
             None => {
-                self.signalled = Some(Signalled::listen().map_err(|e| format!("cannot take signals: {e}"))?)
+                self.signalled = Some(Signalled::listen().map_err(|e| format!("cannot take signals: {e}"))?);
             }
         }
         let begun = super::begin(job, plan.history, self.key.clone())?;
@@ -90,14 +90,14 @@ impl Retries {
         if self.plan.cancel_file.as_ref().is_some_and(|file| file.exists()) {
             return Err("the cancel file is there".to_owned());
         }
-        if number > self.retries {
-            return Err(format!("the limit is reached: --retry {}", self.retries));
+        if number > self.limit {
+            return Err(format!("the limit is reached: --retry {}", self.limit));
         }
         let plan = by_policy(self.plan.clone(), policy)?;
         let plan = within(plan, self.began)?;
         say(&format!(
             "attempt {number} of at most {} ended; the next one follows ({}: {})",
-            self.retries + 1,
+            self.limit + 1,
             policy.name(),
             evidence.retry.reasons.join(", and ")
         ));
@@ -105,7 +105,7 @@ impl Retries {
     }
 
     fn write(&self, ended: Option<String>) -> Result<Attempts, AttemptsError> {
-        attempts::write(&self.folder, self.retries, ended)
+        attempts::write(&self.folder, self.limit, ended)
     }
 
     /// Puts on record why there is no further attempt, and says it.
