@@ -10,7 +10,7 @@
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`], [`resources`], [`stall`], [`history`] |
 //! | 3 | [`observe`], [`supervise`], [`simulate`] |
 //! | 4 | [`evidence`], [`attempts`], [`seal`], [`resume`] |
-//! | 5 | [`diff`], [`render`], [`verify`] |
+//! | 5 | [`diff`], [`render`], [`verify`], [`review`], [`explain`] |
 //! | 7 | [`cli`] |
 
 pub mod artifact;
@@ -25,6 +25,7 @@ pub mod digest;
 pub mod event;
 pub mod evidence;
 pub mod exit;
+pub mod explain;
 pub mod fsio;
 pub mod history;
 pub mod input;
@@ -34,6 +35,7 @@ pub mod procfs;
 pub mod render;
 pub mod resources;
 pub mod resume;
+pub mod review;
 pub mod seal;
 pub mod shown;
 pub mod sign;

@@ -84,3 +84,51 @@ fn the_table_of_hosts_is_the_one_in_the_code() {
         assert_eq!(recorded, table, "run this test with {UPDATE_HOSTS}=1 and commit docs/hosts.md");
     }
 }
+
+/// The YAML in a section of the recipes.
+fn recipes(section: &str) -> Vec<String> {
+    let text = read("docs/ci-recipes.md");
+    let after =
+        text.split(&format!("\n## {section}\n")).nth(1).unwrap_or_else(|| panic!("no section {section}"));
+    let body = after.split("\n## ").next().unwrap_or_default();
+    let blocks = body.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_recipe_is_what_its_host_reads() {
+    let validator = repository().join(".rig/lint/bin/check-jsonschema");
+    assert!(validator.exists(), "{} is missing: run scripts/rig", validator.display());
+    let indented = |text: &str| format!("      {}\n", text.trim_end().replace('\n', "\n      "));
+    let folder = tempfile::tempdir().expect("a folder");
+    let sections = [
+        ("GitHub Actions", "vendor.github-workflows", 2),
+        ("GitLab CI", "vendor.gitlab-ci", 2),
+        ("Buildkite", "vendor.buildkite", 1),
+        ("Azure Pipelines", "vendor.azure-pipelines", 1),
+    ];
+    for (section, schema, expected) in sections {
+        let found = recipes(section);
+        assert_eq!(found.len(), expected, "{section}");
+        for (place, recipe) in found.iter().enumerate() {
+            let whole = match section {
+                "GitHub Actions" => {
+                    format!("on: push\njobs:\n  build:\n    runs-on: x\n    steps:\n{}", indented(recipe))
+                }
+                _ => recipe.clone(),
+            };
+            let file = folder.path().join(format!("{place}.yml"));
+            std::fs::write(&file, whole).expect("a file");
+            let done = std::process::Command::new(&validator)
+                .args(["--builtin-schema", schema])
+                .arg(&file)
+                .output()
+                .expect("the validator starts");
+            assert!(
+                done.status.success(),
+                "{section}, recipe {place}: {}",
+                String::from_utf8_lossy(&done.stdout)
+            );
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every module of the crate with its level, as the crate's documentation lists them.
-const LEVELS: [(&str, u8); 32] = [
+const LEVELS: [(&str, u8); 34] = [
     ("exit", 0),
     ("clock", 0),
     ("fsio", 0),
@@ -34,7 +34,9 @@ const LEVELS: [(&str, u8); 32] = [
     ("resume", 4),
     ("diff", 5),
     ("render", 5),
+    ("explain", 5),
     ("verify", 5),
+    ("review", 5),
     ("cli", 7),
     ("main", 7),
 ];

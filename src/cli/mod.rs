@@ -4,11 +4,13 @@ mod addendum;
 mod cancel;
 mod completions;
 mod diff;
+mod explain;
 mod finalize;
 mod history;
 mod keep;
 mod masking;
 mod quarantine;
+mod review;
 mod run;
 mod show;
 mod simulate;
@@ -42,6 +44,8 @@ enum Verb {
     Cancel(cancel::Options),
     /// Tell how a running job is, or what became of a finished one.
     Status(status::Options),
+    /// Answer the four questions about a job: continue, cancel, timing cache, roll back.
+    Explain(explain::Options),
     /// Print a bundle for a person.
     Show(show::Options),
     /// Tell what changed between two bundles.
@@ -54,6 +58,8 @@ enum Verb {
     Simulate(simulate::Options),
     /// Tell whether bundles are what was sealed, and what they say.
     Verify(verify::Options),
+    /// Tell whether bundles are what a release asks for.
+    Review(review::Options),
     /// Add a fact to a sealed bundle, beside it.
     Addendum(addendum::Options),
     /// Print completions for a shell.
@@ -110,12 +116,14 @@ pub fn main() -> ExitCode {
         Verb::Run(options) => run::main(*options),
         Verb::Cancel(options) => cancel::main(&options),
         Verb::Status(options) => status::main(&options),
+        Verb::Explain(options) => explain::main(&options),
         Verb::Show(options) => show::main(&options),
         Verb::Diff(options) => diff::main(&options),
         Verb::Finalize(options) => finalize::main(options),
         Verb::Quarantine(options) => quarantine::main(&options),
         Verb::Simulate(options) => simulate::main(options),
         Verb::Verify(options) => verify::main(&options),
+        Verb::Review(options) => review::main(&options),
         Verb::Addendum(options) => addendum::main(&options),
         Verb::Completions(options) => completions::main(&options, command()),
         Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.seat(), exec.bound)),

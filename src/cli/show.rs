@@ -1,9 +1,10 @@
 //! `stuckproof show`.
 
 use super::fail;
+use crate::attempts::{self, Attempts};
+use crate::evidence::{self, Bundle};
 use crate::render::{self, Style};
-use crate::{attempts, evidence};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,6 +13,17 @@ use std::process::ExitCode;
 pub(super) struct Options {
     /// The bundle's folder, or that of a job that was tried several times
     bundle: PathBuf,
+    /// For whom: `text` for a person, `markdown` for the summary of a CI job, `annotations` for GitHub, which takes them
+    /// from the output of a step
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    Text,
+    Markdown,
+    Annotations,
 }
 
 /// Prints the bundle; of a job that was tried several times all of them.
@@ -19,14 +31,9 @@ pub(super) fn main(options: &Options) -> ExitCode {
     let stdout = io::stdout();
     let style = Style { color: stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none() };
     let mut out = BufWriter::new(stdout.lock());
-    let shown = if attempts::are_in(&options.bundle) {
-        attempts(&options.bundle, &mut out, style)
-    } else {
-        bundle(&options.bundle, &mut out, style)
-    };
-    match shown {
+    match bundles(options) {
         Err(e) => fail(&e),
-        Ok(printed) => match printed.and_then(|()| out.flush()) {
+        Ok((record, bundles)) => match print(record.as_ref(), &bundles, options.format, style, &mut out) {
             // A pager that was left early wanted no more.
             Err(e) if e.kind() != io::ErrorKind::BrokenPipe => fail(&format!("cannot print: {e}")),
             _ => ExitCode::SUCCESS,
@@ -34,24 +41,39 @@ pub(super) fn main(options: &Options) -> ExitCode {
     }
 }
 
-fn bundle(folder: &Path, out: &mut impl Write, style: Style) -> Result<io::Result<()>, String> {
-    let bundle = evidence::load(folder).map_err(|e| e.to_string())?;
-    Ok(render::show(&bundle, out, style))
+fn bundles(options: &Options) -> Result<(Option<Attempts>, Vec<Bundle>), String> {
+    let folder = &options.bundle;
+    let load = |folder: &Path| evidence::load(folder).map_err(|e| e.to_string());
+    if !attempts::are_in(folder) {
+        return Ok((None, vec![load(folder)?]));
+    }
+    let record = attempts::load(folder).map_err(|e| e.to_string())?;
+    let names = (1..).zip(&record.attempts).map(|(number, _)| attempts::bundle_name(number));
+    let bundles = names.map(|name| load(&folder.join(name))).collect::<Result<_, _>>()?;
+    Ok((Some(record), bundles))
 }
 
-fn attempts(folder: &Path, out: &mut impl Write, style: Style) -> Result<io::Result<()>, String> {
-    let record = attempts::load(folder).map_err(|e| e.to_string())?;
-    if let Err(e) = render::attempts(&record, out) {
-        return Ok(Err(e));
+fn print(
+    record: Option<&Attempts>,
+    bundles: &[Bundle],
+    format: Format,
+    style: Style,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    if let (Some(record), Format::Text) = (record, format) {
+        render::attempts(record, out)?;
     }
-    for number in (1..).zip(&record.attempts).map(|(number, _)| number) {
-        let name = attempts::bundle_name(number);
-        if let Err(e) = writeln!(out, "\n== {name} ==\n") {
-            return Ok(Err(e));
-        }
-        if let Err(e) = bundle(&folder.join(name), out, style)? {
-            return Ok(Err(e));
+    for (number, bundle) in (1..).zip(bundles) {
+        match format {
+            Format::Text => {
+                if record.is_some() {
+                    writeln!(out, "\n== {} ==\n", attempts::bundle_name(number))?;
+                }
+                render::show(bundle, out, style)?;
+            }
+            Format::Markdown => render::markdown(bundle, out)?,
+            Format::Annotations => render::annotations(bundle, out)?,
         }
     }
-    Ok(Ok(()))
+    out.flush()
 }

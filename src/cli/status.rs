@@ -33,7 +33,7 @@ pub(super) fn main(options: &Options) -> ExitCode {
     }
 }
 
-fn ask(entry: &Entry) -> Result<Live, ControlError> {
+pub(super) fn ask(entry: &Entry) -> Result<Live, ControlError> {
     match control::ask(entry, &Question::Status)? {
         Reply::Status(live) => Ok(*live),
         _ => {

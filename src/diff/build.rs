@@ -2,7 +2,7 @@
 
 use super::{Section, Sheet, names};
 use crate::event::{BuildFacts, Tensor};
-use crate::evidence::{Build, Evidence};
+use crate::evidence::{Artifact, Build, Bundle, Evidence, Inventory};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Compares the builds by their numbers: their configuration and their network.
@@ -81,8 +81,9 @@ fn joined(numbers: &[i64]) -> String {
     words.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// What came of the builds.
-pub(super) fn engines(a: &Evidence, b: &Evidence) -> Section {
+/// What came of the builds, and what stands at the declared places.
+pub(super) fn engines(one: &Bundle, other: &Bundle) -> Section {
+    let (a, b) = (&one.evidence, &other.evidence);
     let mut sheet = Sheet::new("engine");
     let several = a.builds.len().max(b.builds.len()) > 1;
     for (first, second) in a.builds.iter().zip(&b.builds) {
@@ -93,5 +94,22 @@ pub(super) fn engines(a: &Evidence, b: &Evidence) -> Section {
         sheet.put(of("bytes"), both.map(|build| build.bytes));
         sheet.put(of("hash of what was built"), both.map(|build| build.config_hash.as_ref()));
     }
+    let places = [one, other].map(|side| placed(&side.inventory));
+    sheet.put_all("", &places[0], &places[1]);
     sheet.section()
+}
+
+/// What stands at the place of each artifact, by the last name of its path: folders may differ.
+fn placed(inventory: &Inventory) -> BTreeMap<String, String> {
+    let told = |artifact: &Artifact| {
+        let name = artifact.path.rsplit('/').next().unwrap_or_default();
+        let content = artifact.after.as_ref().map_or_else(
+            || "nothing".to_owned(),
+            |after| {
+                format!("{} bytes, SHA-256 {}", after.bytes, after.sha256.as_deref().unwrap_or("not known"))
+            },
+        );
+        (format!("artifact {} ({name})", artifact.artifact), content)
+    };
+    inventory.artifacts.iter().map(told).collect()
 }

@@ -90,7 +90,7 @@ pub fn compare(a: &Bundle, b: &Bundle, threshold: Threshold) -> Difference {
     let mut cache = Sheet::new("timing cache");
     cache.put("mode", [a, b].map(|side| side.summary.timing_cache_mode.map(word)));
     sections.push(cache.section());
-    sections.push(build::engines(&a.evidence, &b.evidence));
+    sections.push(build::engines(a, b));
     sections.push(phases::compare(a, b, threshold));
     sections.push(counts(&a.evidence, &b.evidence));
     sections.push(host::surroundings(a, b));

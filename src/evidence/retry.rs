@@ -5,6 +5,7 @@
 //! | succeeded | none |
 //! | succeeded, but the check of the engine failed | `rollback` where the previous engine is intact, else `investigate` |
 //! | succeeded, but the check did not come to its end | as a cancelled one |
+//! | not succeeded, and it and an earlier job stalled in one phase | `investigate`, with what to try |
 //! | cancelled | `retry_with_cache` where a declared timing cache is whole, else `retry_cold` |
 //! | killed by us or by the host, or the runner was lost | `retry_cold`: whoever wrote the cache was killed |
 //! | an artifact could not be put where it belongs | `rollback` where the previous engine is intact, else `investigate` |
@@ -41,6 +42,7 @@ pub(super) fn of(evidence: &Evidence, inventory: &Inventory) -> Retry {
             again(inventory, "the check of the engine did not come to its end")
         }
         (JobState::Succeeded, _) => none("the job succeeded"),
+        (_, _) if let Some(stalled) = stalled_again(evidence) => stalled,
         (JobState::Cancelled, _) => again(inventory, "the build was stopped, and nothing was wrong with it"),
         (JobState::Failed, _) => match cause {
             "killed_by_runner" | "killed_by_host" | "runner_lost" => Retry {
@@ -57,6 +59,21 @@ pub(super) fn of(evidence: &Evidence, inventory: &Inventory) -> Retry {
             ),
         },
     }
+}
+
+/// Where the same phase has stalled before, another try would most likely stall as well.
+fn stalled_again(evidence: &Evidence) -> Option<Retry> {
+    let stalled =
+        evidence.silences.stalls.iter().map(|judged| &judged.facts).find(|f| f.earlier_stalls > 0)?;
+    let name = stalled.phase_name.as_deref().unwrap_or("one phase");
+    let reasons = vec![
+        format!("this build and {} earlier stalled in \"{name}\"", stalled.earlier_stalls),
+        "try a reduced tactic search: a lower builder optimization level, or fewer tactic sources".to_owned(),
+        "try without the timing cache: what it assumes may hold no more on this GPU or driver".to_owned(),
+        "check the target GPU: that it is the one that the build is made for, and that nothing else holds it"
+            .to_owned(),
+    ];
+    Some(Retry { policy: Some(RetryPolicy::Investigate), reasons })
 }
 
 fn none(why: &str) -> Retry {

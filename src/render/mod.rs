@@ -1,17 +1,23 @@
 //! Bundles for people.
 
 mod advice;
+mod annotations;
 mod attempts;
 mod diff;
 mod host;
+mod markdown;
 mod phases;
 pub mod quarantine;
+mod reviewed;
 mod status;
 mod text;
 mod verified;
 
+pub use annotations::annotations;
 pub use attempts::show as attempts;
 pub use diff::{difference, difference_page};
+pub use markdown::markdown;
+pub use reviewed::{reviewed, reviewed_markdown};
 pub use status::{live, past};
 pub use verified::verified;
 

@@ -1,9 +1,11 @@
 //! What a signature says: an in-toto Statement about the manifest, with the job's outcome as its predicate.
 
 use super::{MANIFEST, Manifest};
+use crate::event::{ArtifactKind, ArtifactOutcome};
 use crate::evidence::{Bundle, CRITERIA, Finding, Findings, JobState, Summary, findings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// The type of the payload in the envelope.
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
@@ -111,7 +113,18 @@ pub fn statement(bundle: &Bundle, manifest: &Manifest, digest: &str) -> Statemen
         summary: bundle.summary.clone(),
         test_result: test_result(bundle, own.clone()),
     };
-    Statement::new(vec![own], PREDICATE, predicate)
+    Statement::new(std::iter::once(own).chain(engines(bundle)).collect(), PREDICATE, predicate)
+}
+
+/// The engines that the job has published.
+fn engines(bundle: &Bundle) -> impl Iterator<Item = Subject> {
+    let published = bundle.inventory.artifacts.iter().filter(|artifact| {
+        artifact.kind == ArtifactKind::Engine && artifact.outcome == Some(ArtifactOutcome::Published)
+    });
+    published.filter_map(|artifact| {
+        let name = Path::new(&artifact.path).file_name()?.to_string_lossy();
+        Some(Subject::new(&name, artifact.after.as_ref()?.sha256.as_ref()?))
+    })
 }
 
 fn test_result(bundle: &Bundle, subject: Subject) -> TestResult {

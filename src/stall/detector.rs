@@ -169,7 +169,8 @@ impl Detector {
             // A command without a build may wait for work that is done elsewhere.
             return if too_idle { (SlowUnexplained, "no open build") } else { (Advancing, "no open build") };
         }
-        if silent < self.limits.quiet() {
+        // Before the second sample nothing is known of the silence.
+        if silent < self.limits.quiet() || self.window.is_empty() {
             return (Advancing, "called back");
         }
         if too_idle {

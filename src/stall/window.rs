@@ -107,6 +107,11 @@ impl Window {
         if idle == self.kept && !idle.is_zero() { idle + self.before } else { idle }
     }
 
+    /// Whether nothing is known of the silence yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
     /// Everything since the silence began.
     pub(super) fn all(&self) -> Span {
         self.all

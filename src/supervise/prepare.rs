@@ -59,6 +59,12 @@ pub enum PrepareError {
     /// The wire cannot be made.
     #[error(transparent)]
     Wire(#[from] WireError),
+    /// The path of an artifact holds a secret.
+    #[error(
+        "the path of an engine or timing cache holds the value of a variable or option that looks secret; choose another \
+         path, or name the variable with --no-mask-env"
+    )]
+    SecretPlace,
     /// An artifact cannot be taken into our care.
     #[error(transparent)]
     Artifact(#[from] ArtifactError),
@@ -90,6 +96,8 @@ impl Job {
         // Before the signals are taken: what was ignored until then tells how we were started.
         let warnings = misuse::warnings(&plan.argv, host, ladders.hurried, &limits);
         let job = new_job(chrono::DateTime::from_timestamp_nanos(anchor.wall_ns.cast_signed()));
+        let secrets = Arc::new(Secrets::collect(&plan.masking, std::env::vars_os(), &plan.argv));
+        check_places(&plan, &secrets)?;
         let artifacts = take_artifacts(&mut plan, &job)?;
         let bundle = Bundle::create(plan.bundle.as_deref(), &job)?;
         let control = Arc::new(Control::create(bundle.wire(), anchor)?);
@@ -97,7 +105,6 @@ impl Job {
         waiter::adopt_orphans().map_err(system("become the parent of the command's orphans"))?;
         // Early, so that it is there by the time that the log's beginning is on disk.
         let keeper = Keeper::start(&job).map_err(system("start the keeper of the command"))?;
-        let secrets = Arc::new(Secrets::collect(&plan.masking, std::env::vars_os(), &plan.argv));
         let (stage, streams) = Stage::set(&plan, &bundle, &secrets, &tell)?;
         let cancellation = Arc::new(cancellation(host, Arc::clone(&control), tell.clone()));
         let pauses = Arc::new(Pauses::default());
@@ -171,6 +178,17 @@ impl Job {
         };
         Ok(Self { core, header, stage, environment, registration, keeper })
     }
+}
+
+/// Refuses an artifact whose path the log could only hold masked: whoever settles it later finds it by the log.
+fn check_places(plan: &Plan, secrets: &Secrets) -> Result<(), PrepareError> {
+    let places = plan.artifacts.engines.iter().chain(&plan.artifacts.timing_cache);
+    for path in places.filter_map(|path| std::path::absolute(path).ok()) {
+        if secrets.is_in(path.as_os_str().as_encoded_bytes()) {
+            return Err(PrepareError::SecretPlace);
+        }
+    }
+    Ok(())
 }
 
 /// Takes the artifacts into our care, before there is anything else that would have to be taken back.

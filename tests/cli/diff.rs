@@ -54,3 +54,22 @@ fn what_cannot_be_compared_gives_2() {
     assert!(changed.stdout().contains("doubt: the log of the second bundle"), "{}", changed.stdout());
     diff(&place, &["--threshold", "many"]).assert_code(125);
 }
+
+#[test]
+fn an_engine_that_differs_is_told_by_its_digest() {
+    let place = Place::new();
+    for (bundle, content) in [("one", "first"), ("two", "second")] {
+        let mut command = place.stuckproof();
+        let script = format!("echo {content} > m.engine; exit 3");
+        command.args(["run", "--bundle", bundle, "--engine", "m.engine", "--", "sh", "-c", &script]);
+        finish(command.spawn().unwrap());
+        std::fs::write(place.path("m.engine"), content).unwrap();
+    }
+    let told = place.verb(&["diff", "one", "two"]);
+    told.assert_code(1);
+    assert!(
+        told.stdout().contains("artifact 1 (m.engine)\n    A nothing\n    B 5 bytes, SHA-256 "),
+        "{}",
+        told.stdout()
+    );
+}

@@ -9,6 +9,7 @@ mod host;
 mod ladder;
 mod nested;
 mod planted;
+mod review;
 mod rig;
 mod seal;
 mod secrets;

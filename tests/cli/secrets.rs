@@ -59,6 +59,21 @@ fn what_a_secret_is_can_be_said() {
 }
 
 #[test]
+fn an_engine_whose_path_holds_a_secret_is_refused() {
+    let place = Place::new();
+    let mut command = place.stuckproof();
+    command.args(["run", "--bundle", "bundle", "--engine", "hidden-word.engine", "--", "touch", "ran"]);
+    let refused = finish(command.env("DEPLOY_TOKEN", "hidden-word").spawn().unwrap());
+    refused.assert_code(125);
+    assert!(
+        refused.stderr.contains("--no-mask-env") && !refused.stderr.contains("hidden"),
+        "{}",
+        refused.stderr
+    );
+    assert!(!place.path("ran").exists() && !place.path("bundle").exists());
+}
+
+#[test]
 fn without_a_copy_nothing_of_the_output_is_in_the_bundle_at_any_time() {
     let place = Place::new();
     let script = "ls bundle; echo passed; echo said >&2";

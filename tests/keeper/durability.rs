@@ -44,7 +44,7 @@ fn little_is_synced_and_never_for_the_sake_of_time() {
     let before = calls[..start].iter().filter(|call| is_sync(call) && call.starts_with(own)).count();
     assert!((1..=3).contains(&before), "{before} syncs before the command: {calls:#?}");
     let all = calls.iter().filter(|call| is_sync(call)).count();
-    assert!(all <= 12, "{all} syncs: {calls:#?}");
+    assert!(all <= 14, "{all} syncs: {calls:#?}");
     let busy = "i=0; while [ $i -lt 200 ]; do echo $i; sleep 0.005; i=$((i + 1)); done";
     let of_long = traced(&long, busy).unwrap().iter().filter(|call| is_sync(call)).count();
     // A baseline is written again where the GPU's answer came late: a file and its folder.

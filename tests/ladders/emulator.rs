@@ -9,7 +9,8 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// How often the emulator looks.
@@ -21,14 +22,17 @@ type Known = (u32, u64);
 /// A step that runs.
 pub struct Step {
     pub host: &'static Emulated,
-    pub place: Place,
+    /// Where the bundle is.
+    pub bundle: PathBuf,
+    place: Place,
     child: Child,
     known: BTreeSet<Known>,
 }
 
 /// A step that was ended.
 pub struct Ended {
-    pub place: Place,
+    pub bundle: PathBuf,
+    _place: Place,
     /// When the first signal was sent, nanoseconds.
     pub first_ns: u64,
     /// From the first signal to the end of the runner, milliseconds.
@@ -50,7 +54,7 @@ impl Step {
         words.extend(options.iter().map(|&option| option.to_owned()));
         words.push("--".to_owned());
         words.extend(wrapped.iter().cloned());
-        let mut step = match entry {
+        let step = match entry {
             Entry::Direct => {
                 let mut direct = command(&words[0]);
                 direct.args(&words[1..]).envs(host.variables.iter().copied());
@@ -64,6 +68,16 @@ impl Step {
                 shell
             }
         };
+        let bundle = place.bundle();
+        Self::with(host, place, bundle, step)
+    }
+
+    /// Starts a step whose command somebody else has made.
+    pub fn of(host: &'static Emulated, bundle: PathBuf, step: Command) -> Self {
+        Self::with(host, Place::new(), bundle, step)
+    }
+
+    fn with(host: &'static Emulated, place: Place, bundle: PathBuf, mut step: Command) -> Self {
         let said = fs::File::create(place.file("said")).expect("a file");
         let child = step
             .process_group(0)
@@ -72,7 +86,7 @@ impl Step {
             .stderr(said)
             .spawn()
             .expect("the step starts");
-        Self { host, place, child, known: BTreeSet::new() }
+        Self { host, bundle, place, child, known: BTreeSet::new() }
     }
 
     /// The runner's process.
@@ -83,9 +97,9 @@ impl Step {
 
     /// Waits for the first event of a kind in the log.
     pub fn wait_for_event(&self, kind: &str) -> Value {
-        let bundle = self.place.bundle();
+        let bundle = &self.bundle;
         wait_for(&format!("an event {kind}"), || {
-            Bundle::lines_so_far(&bundle, &[&format!("\"event\":\"{kind}\"")]).into_iter().next()
+            Bundle::lines_so_far(bundle, &[&format!("\"event\":\"{kind}\"")]).into_iter().next()
         })
     }
 
@@ -129,12 +143,12 @@ impl Step {
         self.child.wait().expect("the entry is our child");
         wait_for("the end of every process", || self.known.iter().all(|known| !lives(*known)).then_some(()));
         let said = fs::read_to_string(self.place.file("said")).expect("a file");
-        Ended { place: self.place, first_ns, runner_ms, interim, said }
+        Ended { bundle: self.bundle, _place: self.place, first_ns, runner_ms, interim, said }
     }
 
     /// Whether the files in the bundle tell of a request and of no end.
     fn is_interim(&self) -> bool {
-        let evidence = fs::read_to_string(self.place.bundle().join("evidence.json")).unwrap_or_default();
+        let evidence = fs::read_to_string(self.bundle.join("evidence.json")).unwrap_or_default();
         evidence.contains("\"state\": \"cancelling\"") && evidence.contains("\"finished\": false")
     }
 
@@ -171,11 +185,23 @@ impl Step {
         }
     }
 
+    /// Kills everything of the step at once, as the end of a container does.
+    pub fn lose_everything(mut self) {
+        self.runner();
+        self.look();
+        for known in self.known.iter().filter(|known| lives(**known)) {
+            // One that has ended meanwhile needs no signal.
+            let _ = kill_process(number_of(known.0), Signal::KILL);
+        }
+        self.child.wait().expect("the entry is our child");
+        wait_for("the end of every process", || self.known.iter().all(|known| !lives(*known)).then_some(()));
+    }
+
     /// Signals the entry alone, and tells whether stuckproof had heard of it by the time that the entry has ended.
     pub fn is_reached_by(&mut self, signal: Signal) -> bool {
         kill_process(number_of(self.child.id()), signal).expect("the entry lives");
         wait_for("the end of the entry", || self.child.try_wait().expect("it is our child"));
-        !Bundle::lines_so_far(&self.place.bundle(), &["\"event\":\"cancelRequested\""]).is_empty()
+        !Bundle::lines_so_far(&self.bundle, &["\"event\":\"cancelRequested\""]).is_empty()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The ladder of every host, signal for signal: against real builds in a step that lasts longer than some hosts wait, and
 //! against commands. Each ends with a complete bundle inside the host's time, the right state and no process alive.
 
+mod action;
 #[path = "../common/mod.rs"]
 mod common;
 mod emulator;
@@ -44,7 +45,7 @@ fn inside_the_step(host: &'static Emulated) -> Step {
 
 /// What holds for every ladder: the bundle was complete in time, and the request is on record with its sender.
 fn assert_in_time(host: &Emulated, ended: &Ended) -> Bundle {
-    let bundle = Bundle::load(&ended.place.bundle());
+    let bundle = Bundle::load(&ended.bundle);
     assert!(
         ended.runner_ms < host.limit_ms() as f64,
         "{}: complete only after {} ms",
@@ -54,15 +55,22 @@ fn assert_in_time(host: &Emulated, ended: &Ended) -> Bundle {
     let profile = &bundle.evidence["header"]["hostProfile"];
     assert_eq!(profile["name"], host.name);
     assert!(profile["allowsMs"].as_u64().expect("a time") <= host.limit_ms(), "{profile}");
-    let request = accepted(&bundle);
-    assert_eq!(request["source"], host.source, "{request}");
-    assert_eq!(
-        (&request["pid"], &request["uid"]),
-        (&std::process::id().into(), &rustix::process::getuid().as_raw().into())
-    );
-    let at = request["tNs"].as_u64().expect("a time");
-    assert!(at >= ended.first_ns, "stamped before it was sent");
+    if was_asked(host, &bundle) {
+        let request = accepted(&bundle);
+        assert_eq!(request["source"], host.source, "{request}");
+        assert_eq!(
+            (&request["pid"], &request["uid"]),
+            (&std::process::id().into(), &rustix::process::getuid().as_raw().into())
+        );
+        let at = request["tNs"].as_u64().expect("a time");
+        assert!(at >= ended.first_ns, "stamped before it was sent");
+    }
     bundle
+}
+
+/// A host that signals everybody may have ended the builder, and with it the job, before its signal to the runner arrives.
+fn was_asked(host: &Emulated, bundle: &Bundle) -> bool {
+    !host.hits_builder() || bundle.evidence["requests"] != serde_json::json!([])
 }
 
 fn accepted(bundle: &Bundle) -> &Value {
@@ -98,9 +106,12 @@ fn real(host: &'static Emulated) {
         let ended = inside_the_step(host).suffer(1);
         let bundle = assert_in_time(host, &ended);
         assert_state(host, &bundle);
-        let request = accepted(&bundle);
-        let open = request["openBranch"].as_array().expect("a list");
-        assert!(open.iter().any(|phase| phase["name"] == "Determining refit engines"), "{open:?}");
+        // A builder that the host ends itself may be gone by the time that the request arrives.
+        if !host.hits_builder() {
+            let request = accepted(&bundle);
+            let open = request["openBranch"].as_array().expect("a list");
+            assert!(open.iter().any(|phase| phase["name"] == "Determining refit engines"), "{open:?}");
+        }
         let provisional = bundle.evidence["header"]["hostProfile"]["provisionalMs"].as_f64().expect("a time");
         let lasted = ended.runner_ms > provisional + SLACK_MS;
         assert!(ended.interim || !lasted, "{}: no file told of the request before the end", host.name);
@@ -182,7 +193,7 @@ fn real_build_that_answers() {
 
 fn commanded(host: &'static Emulated, entry: Entry, options: &[&str], line: &str) -> Step {
     let step = Step::start(host, entry, options, &["sh", "-c", line].map(str::to_owned));
-    let log = step.place.bundle().join("stdout.log");
+    let log = step.bundle.join("stdout.log");
     common::wait_for("the command", || std::fs::read_to_string(&log).ok()?.contains("ready").then_some(()));
     step
 }
@@ -248,7 +259,7 @@ fn a_shell_in_between_is_found() {
     let mut step = commanded(&hosts::GITHUB, Entry::Shell, &["--deadline", "2s"], POLITE);
     assert!(!step.is_reached_by(Signal::TERM), "the shell has passed the signal on");
     let ended = step.suffer_alone();
-    let bundle = Bundle::load(&ended.place.bundle());
+    let bundle = Bundle::load(&ended.bundle);
     assert_eq!(accepted(&bundle)["via"], "deadline");
     let warning = bundle.evidence["header"]["warnings"][0].as_str().expect("a warning");
     assert!(

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod diff;
+mod explained;
 mod files;
 mod job;
 mod junit;

@@ -445,3 +445,60 @@ proptest! {
         prop_assert_eq!(bundle.evidence.counts.events, events.len() as u64);
     }
 }
+
+/// A page or a list of commands from a hostile bundle.
+fn rendered(job: &Job, render: impl Fn(&evidence::Bundle, &mut Vec<u8>) -> std::io::Result<()>) -> String {
+    let bundle = evidence::load(job.folder.path()).expect("the bundle can be read");
+    let mut out = Vec::new();
+    render(&bundle, &mut out).expect("a vector can be written to");
+    String::from_utf8(out).expect("it is text")
+}
+
+#[test]
+fn a_hostile_name_makes_no_command_and_no_markup() {
+    let hostile = [
+        "::error::forged",
+        "a\n::set-output name=x::y",
+        "a%0A::warning::b\r\n::debug::c",
+        "title,line=1:x",
+        "| cell | # head",
+        "![picture](http://evil.example/x.png) <img src=x onerror=y> [link](javascript:z)",
+        "`code` www.evil.example @everyone <script>",
+        "</code><h1>",
+    ];
+    let mut texts: Vec<String> = hostile.map(str::to_owned).to_vec();
+    texts.push("x|".repeat(100_000));
+    for turn in 0..texts.len() {
+        texts.rotate_left(1);
+        let job = hostile_job(&texts);
+        let commands = rendered(&job, stuckproof::render::annotations);
+        for line in commands.lines() {
+            let known = ["::error title=", "::warning title=", "::notice title="];
+            assert!(known.iter().any(|start| line.starts_with(start)), "turn {turn}: {line}");
+            assert!(line.len() < 4_096 * 3 && !line.contains('\r'));
+            let (_, rest) = line.split_once(" title=").expect("a title");
+            let (title, _) = rest.split_once("::").expect("a message");
+            assert!(!title.contains([':', ',']), "turn {turn}: {title}");
+        }
+        for level in ["error", "warning", "notice"] {
+            let kept = commands.lines().filter(|line| line.starts_with(&format!("::{level} "))).count();
+            assert!(kept <= 10, "{kept} of level {level}");
+        }
+        let page = rendered(&job, stuckproof::render::markdown);
+        assert!(page.len() < 1 << 20, "{} bytes", page.len());
+        for markup in ["<img", "<script", "<h1", "![", "](", "@everyone", "www.evil", "# head", "::error"] {
+            assert!(!page.contains(markup), "turn {turn}: {markup} in\n{page}");
+        }
+        assert_eq!(page.lines().filter(|line| line.starts_with('#')).count(), 1);
+    }
+}
+
+#[test]
+fn a_summary_tells_who_asked_and_what_was_open() {
+    let job = cancelled();
+    let page = rendered(&job, stuckproof::render::markdown);
+    assert!(page.starts_with("### TensorRT build: cancelled"), "{page}");
+    assert!(page.contains("**Stop** asked for by") && page.contains("the builder answered after"), "{page}");
+    let commands = rendered(&job, stuckproof::render::annotations);
+    assert!(commands.starts_with("::warning title=TensorRT build cancelled"), "{commands}");
+}
