@@ -6,6 +6,7 @@ use super::masking::Masking;
 use super::{duration, fail, history, refuse, say, signing_key, size};
 use crate::artifact::{self, ArtifactError, Owner, Wishes};
 use crate::baseline::{self, Recording};
+use crate::event::CachePolicy;
 use crate::evidence::Bundle;
 use crate::history::History;
 use crate::mask::Secrets;
@@ -75,6 +76,16 @@ pub(super) struct Options {
     /// The timing cache that the command reads and writes, in the same way; `{timing_cache}` stands for a copy of its own
     #[arg(long, value_name = "PATH")]
     timing_cache: Option<PathBuf>,
+    /// What the job may do with the timing cache: `reuse` gives back what was learned, `refresh` builds without it and
+    /// puts a new one in its place, `readonly` uses it and leaves it as it is, `off` builds without it
+    #[arg(
+        long,
+        value_name = "reuse|refresh|readonly|off",
+        default_value = "reuse",
+        requires = "timing_cache",
+        value_parser = policy
+    )]
+    timing_cache_policy: CachePolicy,
     /// A shell command that checks the first engine (`{engine}`) after a build that succeeded; the engine is published only
     /// if it says 0
     #[arg(long, value_name = "COMMAND", requires = "engine")]
@@ -123,6 +134,11 @@ fn deadline(text: &str) -> Result<Deadline, String> {
     if text == "none" { Ok(Deadline::Never) } else { duration::parse(text).map(Deadline::After) }
 }
 
+fn policy(text: &str) -> Result<CachePolicy, String> {
+    serde_json::from_value(text.into())
+        .map_err(|_| format!("{text:?} is no policy; write reuse, refresh, readonly or off"))
+}
+
 fn grace(text: &str) -> Result<Grace, String> {
     if text == "none" { Ok(Grace::Unlimited) } else { duration::parse(text).map(Grace::Limit) }
 }
@@ -166,6 +182,7 @@ impl From<Options> for Plan {
             artifacts: Wishes {
                 engines: options.engine,
                 timing_cache: options.timing_cache,
+                policy: options.timing_cache_policy,
                 validate: options.validate,
             },
             stall_after: options.stall_after,
