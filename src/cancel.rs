@@ -196,6 +196,12 @@ impl Cancellation {
         request
     }
 
+    /// Whether anybody has asked.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.lock().requests > 0
+    }
+
     /// The command has ended. Requests are still put on record: the job puts its files in order.
     pub fn command_ended(&self) {
         self.lock().over = true;

@@ -9,12 +9,13 @@
 //! | 1 | [`digest`], [`event`], [`sign`] |
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`], [`resources`], [`stall`], [`history`], [`combine`] |
 //! | 3 | [`observe`], [`supervise`], [`simulate`] |
-//! | 4 | [`evidence`], [`seal`], [`resume`] |
+//! | 4 | [`evidence`], [`attempts`], [`seal`], [`resume`] |
 //! | 5 | [`diff`], [`render`], [`verify`], [`review`], [`explain`] |
 //! | 7 | [`cli`] |
 
 pub mod artifact;
 pub mod attach;
+pub mod attempts;
 pub mod baseline;
 pub mod cancel;
 pub mod cli;

@@ -30,6 +30,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("supervise", 3),
     ("simulate", 3),
     ("evidence", 4),
+    ("attempts", 4),
     ("seal", 4),
     ("resume", 4),
     ("diff", 5),

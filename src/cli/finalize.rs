@@ -2,6 +2,7 @@
 
 use super::masking::Masking;
 use super::{fail, say, signing_key};
+use crate::attempts;
 use crate::event::HostReported;
 use crate::evidence::{self, EVENTS, EVIDENCE};
 use crate::exit;
@@ -47,14 +48,32 @@ pub(super) fn main(options: Options) -> ExitCode {
     }
     let mut code = ExitCode::SUCCESS;
     let secrets = Arc::new(Secrets::collect(&options.masking.into(), std::env::vars_os(), &[]));
-    let found = options.bundles.iter().flat_map(|folder| bundles_in(folder));
-    for result in found.map(|bundle| finalize(&bundle?, host.clone(), &secrets, key.as_ref())) {
-        if let Err(why) = result {
-            say(&why);
-            code = ExitCode::from(exit::OWN_FAULT);
+    for folder in &options.bundles {
+        for result in bundles_in(folder)
+            .into_iter()
+            .map(|bundle| finalize(&bundle?, host.clone(), &secrets, key.as_ref()))
+        {
+            if let Err(why) = result {
+                say(&why);
+                code = ExitCode::from(exit::OWN_FAULT);
+            }
+        }
+        for result in attempts_in(folder).iter().map(|folder| attempts::conclude(folder)) {
+            if let Err(e) = result {
+                code = fail(&e);
+            }
         }
     }
     code
+}
+
+/// The folder of attempts that a folder is, or those in it.
+fn attempts_in(folder: &Path) -> Vec<PathBuf> {
+    if attempts::are_in(folder) {
+        return vec![folder.to_owned()];
+    }
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| attempts::are_in(path)).collect()
 }
 
 /// The bundle that a folder is, or the bundles in it.
@@ -64,8 +83,14 @@ fn bundles_in(folder: &Path) -> Vec<Result<PathBuf, String>> {
     if is_bundle(folder) {
         return vec![Ok(folder.to_owned())];
     }
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| is_bundle(path)).collect();
+    let within = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    // A job that is tried several times has its bundles one folder deeper.
+    let of_attempts = attempts_in(folder).into_iter().filter(|attempts| attempts != folder);
+    let all = within(folder).into_iter().chain(of_attempts.flat_map(|attempts| within(&attempts)));
+    let mut found: Vec<PathBuf> = all.filter(|path| is_bundle(path)).collect();
     found.sort();
     if found.is_empty() {
         let why = "no job was begun there, or its --bundle was another folder";

@@ -1,17 +1,21 @@
 //! `stuckproof run`.
 
+mod retry;
+
 use super::masking::Masking;
 use super::{duration, fail, history, refuse, say, signing_key, size};
 use crate::artifact::{self, ArtifactError, Owner, Wishes};
+use crate::baseline::{self, Recording};
 use crate::event::CachePolicy;
 use crate::evidence::Bundle;
+use crate::history::History;
 use crate::mask::Secrets;
 use crate::resume::{self, Known};
 use crate::sign::SigningKey;
 use crate::supervise::{
     self, Deadline, Finished, Grace, Heartbeat, Job, OnStall, Plan, PrepareError, Unlogged,
 };
-use crate::{baseline, evidence, exit, fsio, seal};
+use crate::{evidence, exit, fsio, seal};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::ffi::OsString;
@@ -103,6 +107,10 @@ pub(super) struct Options {
     /// the command names are found, and so are the files that they keep weights in
     #[arg(long = "input", value_name = "PATH")]
     inputs: Vec<PathBuf>,
+    /// Try again up to N times where that is what the job recommends (`retry_cold`, `retry_with_cache`) and nobody asked for
+    /// a stop. Each attempt has a bundle of its own in the folder; the deadline covers all of them together
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["tty", "cancel_on_stdin_close"])]
+    retry: u32,
     /// Sign the evidence with this Ed25519 key (PKCS#8 PEM) [default: that of `STUCKPROOF_SIGN_KEY`, if set]
     #[arg(long, value_name = "KEY")]
     sign: Option<PathBuf>,
@@ -195,40 +203,60 @@ pub(super) fn main(options: Options) -> ExitCode {
         artifact::name_plainly(&plan.artifacts, &mut plan.argv);
         return refuse(&supervise::exec(&plan.argv));
     }
+    let retries = options.retry;
     // Before anything is built: a key that cannot be used must not be found out hours later.
     let key = match signing_key(options.sign.as_deref()) {
-        Ok(key) => key,
+        Ok(key) => key.map(Arc::new),
         Err(e) => return fail(&e),
     };
     let plan = Plan::from(options);
-    let history = plan.history.clone();
-    let job = match prepare(&plan) {
-        Ok(job) => job,
-        Err(e) => return fail(&e),
-    };
-    if let Err(e) = evidence::provisional(job.bundle(), job.header()) {
-        return fail(&e);
+    if retries > 0 {
+        return retry::main(plan, retries, key);
     }
-    let baseline = match baseline::begin(job.bundle(), job.header(), job.secrets()) {
-        Ok(baseline) => baseline,
-        Err(e) => return fail(&format!("cannot start a thread: {e}; the machine is short of processes")),
-    };
-    // What cannot be written then is written at the end, or is an error there.
-    let mut finished = job.run(Box::new(|bundle: &Path| drop(evidence::write_so_far(bundle))));
-    let recorded = baseline.finish().map_err(|e| e.to_string());
-    let written = write(&mut finished, key.as_ref());
-    // A bundle that lacks something gets no seal that says it is whole.
-    let whole = recorded.and(written);
-    if let Err(e) = whole.and_then(|written| written.map_or(Ok(()), |bundle| seal(&bundle, key.as_ref()))) {
-        finished.fail(e);
+    match prepare(&plan).and_then(|job| begin(job, plan.history, key)) {
+        Ok(begun) => ExitCode::from(begun.run()),
+        Err(e) => fail(&e),
     }
-    if let Err(e) = fsio::release(finished.bundle()) {
-        finished.fail(e.to_string());
+}
+
+/// A job whose bundle tells of it already, and whose command has not started.
+struct Begun {
+    job: Job,
+    baseline: Recording,
+    history: Option<History>,
+    key: Option<Arc<SigningKey>>,
+}
+
+/// Writes what a kill is to leave at least.
+fn begin(job: Job, history: Option<History>, key: Option<Arc<SigningKey>>) -> Result<Begun, String> {
+    evidence::provisional(job.bundle(), job.header()).map_err(|e| e.to_string())?;
+    let baseline = baseline::begin(job.bundle(), job.header(), job.secrets())
+        .map_err(|e| format!("cannot start a thread: {e}; the machine is short of processes"))?;
+    Ok(Begun { job, baseline, history, key })
+}
+
+impl Begun {
+    /// Runs the command, and writes and seals the evidence. Gives the exit code.
+    fn run(self) -> u8 {
+        let Self { job, baseline, history, key } = self;
+        let key = key.as_deref();
+        // What cannot be written then is written at the end, or is an error there.
+        let mut finished = job.run(Box::new(|bundle: &Path| drop(evidence::write_so_far(bundle))));
+        let recorded = baseline.finish().map_err(|e| e.to_string());
+        let written = write(&mut finished, key);
+        // A bundle that lacks something gets no seal that says it is whole.
+        let whole = recorded.and(written);
+        if let Err(e) = whole.and_then(|written| written.map_or(Ok(()), |bundle| seal(&bundle, key))) {
+            finished.fail(e);
+        }
+        if let Err(e) = fsio::release(finished.bundle()) {
+            finished.fail(e.to_string());
+        }
+        if let Some(history) = history {
+            history::learn(history, finished.bundle());
+        }
+        finished.leave()
     }
-    if let Some(history) = history {
-        history::learn(history, finished.bundle());
-    }
-    ExitCode::from(finished.leave())
 }
 
 /// Makes the job ready. Where a lost job stands in the way at the path of an artifact, that one is finished first.

@@ -1,6 +1,7 @@
 //! `stuckproof status`.
 
 use super::{fail, json, print, say};
+use crate::attempts;
 use crate::evidence::{self, Bundle, Evidence};
 use crate::render;
 use crate::supervise::Live;
@@ -26,6 +27,7 @@ pub(super) fn main(options: &Options) -> ExitCode {
     match live {
         Ok(live) if options.json => json(&live),
         Ok(live) => print(|out| render::live(&live, out)),
+        Err(_) if attempts::are_in(Path::new(name)) => tried(Path::new(name), options.json),
         Err(e) if Path::new(name).is_dir() => bundle(Path::new(name), options.json, &e),
         Err(e) => fail(&e),
     }
@@ -69,6 +71,15 @@ fn bundle(path: &Path, as_json: bool, unreachable: &ControlError) -> ExitCode {
         Err(e) => return fail(&format!("{unreachable}; and {e}")),
     };
     if as_json { json(&Past::from(&bundle)) } else { print(|out| render::past(&bundle, out)) }
+}
+
+/// What became of a job that was tried several times.
+fn tried(folder: &Path, as_json: bool) -> ExitCode {
+    match attempts::load(folder) {
+        Ok(record) if as_json => json(&record),
+        Ok(record) => print(|out| render::attempts(&record, out)),
+        Err(e) => fail(&e),
+    }
 }
 
 /// A job that does not run any more, for programs.

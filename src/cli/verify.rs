@@ -1,6 +1,7 @@
 //! `stuckproof verify`.
 
 use super::{fail, json, print};
+use crate::attempts;
 use crate::evidence::JobState;
 use crate::render;
 use crate::seal::addendum::Addendum;
@@ -13,7 +14,8 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// The bundles' folders
+    /// The bundles' folders; of a job that was tried several times all attempts are verified, and the last one decides
+    /// whether the job succeeded
     #[arg(required = true, value_name = "BUNDLE")]
     bundles: Vec<PathBuf>,
     /// A key that may sign (Ed25519 public key in PEM); may be given several times. A bundle that none of them signed is
@@ -40,13 +42,42 @@ pub(super) fn main(options: &Options) -> ExitCode {
         Ok(wanted) => wanted,
         Err(e) => return fail(&e),
     };
-    let reports: Vec<Report> = options.bundles.iter().map(|bundle| verify(bundle, &wanted)).collect();
-    let worst = reports.iter().map(Report::answer).fold(Answer::Valid, Answer::worse);
+    let mut reports: Vec<Report> = Vec::new();
+    let mut worst = Answer::Valid;
+    for folder in &options.bundles {
+        let of_folder: Vec<Report> = bundles(folder).iter().map(|bundle| verify(bundle, &wanted)).collect();
+        worst = worst.worse(of_all(&of_folder));
+        reports.extend(of_folder);
+    }
     let printed = match options.format {
         Format::Text => print(|out| reports.iter().try_for_each(|report| render::verified(report, out))),
         Format::Json => json(&reports.iter().map(Verified::from).collect::<Vec<_>>()),
     };
     if printed == ExitCode::SUCCESS { ExitCode::from(worst.exit_code()) } else { printed }
+}
+
+/// The bundle that a folder is; of a job that was tried several times all of them.
+fn bundles(folder: &Path) -> Vec<PathBuf> {
+    if !attempts::are_in(folder) {
+        return vec![folder.to_owned()];
+    }
+    // The first one is named even where it is missing, so that its absence is told.
+    let mut found = vec![folder.join(attempts::bundle_name(1))];
+    for attempt in 2.. {
+        let bundle = folder.join(attempts::bundle_name(attempt));
+        if !bundle.exists() {
+            break;
+        }
+        found.push(bundle);
+    }
+    found
+}
+
+/// The answer on all attempts at one job: that one failed is no fault of the job whose last one succeeded.
+fn of_all(attempts: &[Report]) -> Answer {
+    let Some((last, earlier)) = attempts.split_last() else { return Answer::CannotTell };
+    let earlier = earlier.iter().map(Report::answer).filter(|answer| *answer != Answer::NotSucceeded);
+    earlier.fold(last.answer(), Answer::worse)
 }
 
 /// What is wanted of signatures.

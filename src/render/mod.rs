@@ -2,6 +2,7 @@
 
 mod advice;
 mod annotations;
+mod attempts;
 mod diff;
 mod host;
 mod markdown;
@@ -13,6 +14,7 @@ mod text;
 mod verified;
 
 pub use annotations::annotations;
+pub use attempts::show as attempts;
 pub use diff::{difference, difference_page};
 pub use markdown::markdown;
 pub use reviewed::{reviewed, reviewed_markdown};

@@ -110,7 +110,8 @@ pub fn runner_lives(wire: &Path) -> bool {
     Lock::held(&wire.join(RUNNER_LOCK)).unwrap_or(false)
 }
 
-fn create_empty(folder: &Path) -> Result<(), BundleError> {
+/// Makes a folder, or checks that the one there is empty.
+pub fn create_empty(folder: &Path) -> Result<(), BundleError> {
     match fs::read_dir(folder).map(Iterator::count) {
         Ok(0) => Ok(()),
         Ok(_) => Err(BundleError::Exists(folder.to_path_buf())),

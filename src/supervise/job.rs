@@ -112,6 +112,12 @@ impl Job {
         &self.core.secrets
     }
 
+    /// Whether somebody has asked it to stop already.
+    #[must_use]
+    pub fn is_asked_to_stop(&self) -> bool {
+        self.core.cancellation.is_asked()
+    }
+
     /// Runs the command to its end and puts everything on record. `write_interim` is called once if a stop takes its time.
     #[must_use]
     pub fn run(self, write_interim: WriteInterim) -> Finished {

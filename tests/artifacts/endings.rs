@@ -78,6 +78,26 @@ fn a_build_that_fails_changes_nothing() {
 }
 
 #[test]
+fn a_builder_that_gives_up_changes_nothing() {
+    for how in [How::Staged, How::InPlace] {
+        let place = place();
+        let build = script("build_onnx.py", &[&model("ch_PP-OCRv4_rec_infer"), &how.word(&place)]).join(" ");
+        let path = engine(&place);
+        let line = format!("printf half > \"$1\"; exec {build}");
+        let wrapped = ["sh", "-c", &line, "sh", &how.word(&place)].map(str::to_owned);
+        let ended = start(place, &["--engine", &path], &wrapped).end();
+        let bundle = ended.bundle();
+        bundle.assert_state("failed", Some("builder"));
+        assert_as_before(&ended.place);
+        let outcome = if how == How::Staged { "kept" } else { "restored" };
+        let artifact = artifact(&bundle.path);
+        assert_eq!(artifact["outcome"], outcome);
+        crate::scene::assert_set_aside(&ended.place, &artifact, b"half");
+        assert_eq!(bundle.summary["retryPolicy"], "investigate");
+    }
+}
+
+#[test]
 fn a_cancel_in_a_long_step_changes_nothing() {
     let job = in_the_step(How::Staged, &NO_SIGNALS);
     job.signal(Signal::TERM);

@@ -33,9 +33,12 @@ fn fitting(name: &str, jobs: Vec<Entry>) -> Vec<Entry> {
     if let Some(exact) = jobs.iter().find(|j| j.job == name) {
         return vec![exact.clone()];
     }
-    let bundle = std::fs::canonicalize(Path::new(name)).ok();
-    if let Some(writing) = bundle.and_then(|b| jobs.iter().find(|j| j.bundle == b)) {
-        return vec![writing.clone()];
+    // A job that is tried several times has its bundle in the folder that the user knows.
+    if let Ok(folder) = std::fs::canonicalize(Path::new(name)) {
+        let within: Vec<Entry> = jobs.iter().filter(|j| j.bundle.starts_with(&folder)).cloned().collect();
+        if !within.is_empty() {
+            return within;
+        }
     }
     jobs.into_iter().filter(|j| !name.is_empty() && j.job.starts_with(name)).collect()
 }
