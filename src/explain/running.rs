@@ -35,9 +35,8 @@ fn words(live: &Live) -> (Word, Word) {
         return (Word::No, Word::NotApplicable);
     }
     match verdict(live) {
-        None => (Word::CannotTell, Word::CannotTell),
         Some(SilenceVerdict::Advancing | SilenceVerdict::SlowExpected) => (Word::Yes, Word::No),
-        Some(SilenceVerdict::SlowUnexplained) => (Word::CannotTell, Word::CannotTell),
+        None | Some(SilenceVerdict::SlowUnexplained) => (Word::CannotTell, Word::CannotTell),
         Some(SilenceVerdict::Stalled) => (Word::No, Word::Yes),
     }
 }
