@@ -1,5 +1,5 @@
-//! Builds the attach library (`cpp/`), which `src/attach` embeds, and the simulated builder (`cpp/simulate/`), which
-//! `src/simulate` does.
+//! Builds the attach library (`cpp/`), which `src/attach` embeds, the simulated builder (`cpp/simulate/`), which
+//! `src/simulate` does, and the program that combines timing caches (`cpp/cache/`).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -55,6 +55,7 @@ fn main() {
     // A core for each: they take about as long.
     std::thread::scope(|scope| {
         scope.spawn(|| attach_library(&out.join("attach.so")));
+        scope.spawn(|| cache_combiner(&out.join("combine")));
         scope.spawn(|| simulated_library(&out.join("simulated.so")));
         scope.spawn(|| simulated_player(&out.join("simulated-player")));
         scope.spawn(|| simulated_python(&out.join("simulated-python.so")));
@@ -77,6 +78,22 @@ fn attach_library(out: &Path) {
     compile.args(["-Wl,--version-script=cpp/attach.map", "-Wl,-z,now", "-Wl,-z,relro", "-Wl,-z,noexecstack"]);
     compile.args(["-Wl,-z,nodelete", "-Wl,--hash-style=both", "-Wl,--strip-debug"]);
     run(compile, "the attach library");
+}
+
+/// `src/combine.rs` embeds it.
+fn cache_combiner(out: &Path) {
+    let mut compile = compiler();
+    compile.args([
+        "-std=c++17",
+        "-Os",
+        "-static-libstdc++",
+        "-static-libgcc",
+        "-Wl,--strip-all",
+        "-Wall",
+        "-Wextra",
+    ]);
+    compile.arg("-o").arg(out).args(["cpp/cache/combine.cpp", "-ldl"]);
+    run(compile, "the program that combines timing caches");
 }
 
 fn simulated_library(out: &Path) {

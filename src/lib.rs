@@ -7,7 +7,7 @@
 //! |---|---|
 //! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`], [`procfs`], [`shown`], [`units`] |
 //! | 1 | [`digest`], [`event`], [`sign`] |
-//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`], [`resources`], [`stall`], [`history`] |
+//! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`], [`resources`], [`stall`], [`history`], [`combine`] |
 //! | 3 | [`observe`], [`supervise`], [`simulate`] |
 //! | 4 | [`evidence`], [`seal`], [`resume`] |
 //! | 5 | [`diff`], [`render`], [`verify`], [`review`], [`explain`] |
@@ -19,6 +19,7 @@ pub mod baseline;
 pub mod cancel;
 pub mod cli;
 pub mod clock;
+pub mod combine;
 pub mod diff;
 pub mod digest;
 pub mod event;

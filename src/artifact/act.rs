@@ -2,8 +2,10 @@
 
 use super::fate::{self, Fate};
 use super::open::Open;
-use super::{copy, facts, place};
-use crate::event::{AcceptedArtifact, ArtifactFacts, ArtifactMode, ArtifactOutcome, ArtifactsAccepted};
+use super::{cache, copy, facts, place};
+use crate::event::{
+    AcceptedArtifact, ArtifactFacts, ArtifactMode, ArtifactOutcome, ArtifactsAccepted, CachePolicy,
+};
 use crate::fsio;
 use std::fs;
 use std::io;
@@ -39,15 +41,46 @@ impl Open<'_> {
             (false, Ok(())) => "a part of the job could not be accepted".to_owned(),
         };
         match (fate::of(self.declared.mode, written, own.is_some(), previous), own) {
-            (Fate::Publish, Some(own)) => self.publish(own),
-            (Fate::PutBack, _) => self.put_back(),
-            (Fate::SetAside, _) => self.set_aside(),
-            (Fate::Leave | Fate::Publish, _) => self.leave(accepted),
+            (Fate::Publish, Some(own)) => self.publish(own)?,
+            (Fate::PutBack, _) => self.put_back()?,
+            (Fate::SetAside, _) if accepted && self.is_cache() => self.discard()?,
+            (Fate::SetAside, _) => self.set_aside()?,
+            (Fate::Leave | Fate::Publish, _) => self.leave(accepted)?,
         }
+        if self.settled.outcome != ArtifactOutcome::Published {
+            self.set_suspect_aside()?;
+        }
+        if let Some(why) = &self.set_aside {
+            self.settled.reason.clone_from(why);
+            if self.settled.outcome != ArtifactOutcome::Published {
+                self.settled.outcome = ArtifactOutcome::Quarantined;
+            }
+        }
+        self.settled.timing_cache = self.cache_mode(written);
+        Ok(())
+    }
+
+    /// A timing cache that is not wanted although the job succeeded.
+    fn discard(&mut self) -> io::Result<()> {
+        let why = self.discarded.take();
+        if self.declared.policy == Some(CachePolicy::Reuse) {
+            self.set_aside()?;
+        } else {
+            copy::remove(&self.written)?;
+            self.leave(true)?;
+        }
+        self.settled.reason = why.unwrap_or_default();
+        Ok(())
     }
 
     /// Puts what was accepted at the path. Where that is there already, somebody has done it before.
     fn publish(&mut self, own: &AcceptedArtifact) -> io::Result<()> {
+        if self.is_overtaken(&own.facts)? {
+            self.set_aside()?;
+            "another job has published since".clone_into(&mut self.settled.reason);
+            return Ok(());
+        }
+        self.set_suspect_aside()?;
         self.settled.outcome = ArtifactOutcome::Published;
         self.published = Some(own.facts.clone());
         let is_there =
@@ -113,7 +146,8 @@ impl Open<'_> {
     /// Where the command had a place of its own, nobody else had any business at the path; what is there now is nobody
     /// knows what.
     fn check_path(&mut self) -> io::Result<()> {
-        if self.declared.mode == ArtifactMode::Staged && !self.is_untouched()? {
+        let alone = self.declared.mode == ArtifactMode::Staged && !cache::is_shared(self.declared);
+        if alone && !self.is_untouched()? {
             let why = format!("{} was changed past this job's own place for it", self.target.display());
             self.fail(&why);
         }

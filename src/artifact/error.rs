@@ -83,6 +83,12 @@ pub enum ArtifactError {
         /// What is needed.
         needed: u64,
     },
+    /// A policy that a command which writes to the cache itself cannot have.
+    #[error(
+        "this policy for the timing cache needs a place of the job's own: write {{timing_cache}} into the command where the \
+         cache's path belongs, or leave --timing-cache-policy away"
+    )]
+    Policy,
     /// A placeholder without an artifact.
     #[error(
         "the command contains {placeholder}, and no such artifact was given; add the option, or correct the number"

@@ -8,6 +8,7 @@
 //! was, and goes on.
 
 mod act;
+mod cache;
 mod copy;
 mod error;
 mod facts;
@@ -20,6 +21,7 @@ pub mod quarantine;
 mod settle;
 mod work;
 
+pub use cache::Said;
 pub use error::ArtifactError;
 pub use prepare::{Prepared, Wishes, name_plainly, prepare};
 pub use settle::{Journal, Terms, clear, settle};

@@ -1,14 +1,16 @@
 //! One artifact that is being settled: it is looked at, put where it belongs by renames, and looked at once more.
 
+use super::cache::{self, Said};
 use super::fate::Written;
 use super::quarantine::Entry;
 use super::settle::Journal;
 use super::{copy, facts, look, place, work};
 use crate::event::{
-    ArtifactDeclared, ArtifactFacts, ArtifactKind, ArtifactMode, ArtifactOutcome, ArtifactSettled, SettledBy,
+    ArtifactDeclared, ArtifactFacts, ArtifactKind, ArtifactMode, ArtifactOutcome, ArtifactSettled,
+    CachePolicy, SettledBy,
 };
 use crate::fsio;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -24,14 +26,24 @@ pub(super) struct Open<'a> {
     pub(super) hurry: bool,
     /// What was accepted, once it is at its path.
     pub(super) published: Option<ArtifactFacts>,
+    /// What the builders said of the timing cache.
+    pub(super) said: &'a Said,
+    /// Why what the command wrote to the timing cache is not wanted, once that is clear.
+    pub(super) discarded: Option<String>,
+    /// Why the timing cache that was there before was set aside, once it was.
+    pub(super) set_aside: Option<String>,
+    /// The lock of the timing cache's folder, from the check until the cache is at its path.
+    pub(super) lock: Option<File>,
     pub(super) settled: ArtifactSettled,
 }
 
 impl<'a> Open<'a> {
-    pub(super) fn new(declared: &'a ArtifactDeclared, job: &str, hurry: bool) -> Self {
+    pub(super) fn new(declared: &'a ArtifactDeclared, said: &'a Said, job: &str, hurry: bool) -> Self {
         let work = Path::new(&declared.work);
         let target = PathBuf::from(&declared.target);
-        let ours = work == place::work(&target) && work::of_job(work, job).as_ref() == Some(declared);
+        let shared = cache::is_shared(declared);
+        let expected = if shared { place::shared_work(&target, job) } else { place::work(&target) };
+        let ours = work == expected && work::of_job(work, job).as_ref() == Some(declared);
         if ours {
             // From here on even a full disk has room. Where this fails, so will what needs it, and says so.
             let _ = fsio::release(work);
@@ -46,6 +58,7 @@ impl<'a> Open<'a> {
             partial: None,
             quarantine: None,
             content: None,
+            timing_cache: None,
             undeclared: Vec::new(),
             by: SettledBy::Runner,
         };
@@ -58,6 +71,10 @@ impl<'a> Open<'a> {
             ours,
             hurry,
             published: None,
+            said,
+            discarded: None,
+            set_aside: None,
+            lock: None,
             settled,
         }
     }
@@ -73,6 +90,7 @@ impl<'a> Open<'a> {
         match self.look_at_written().map_err(failed)? {
             Written::Nothing if engine => Err(format!("the command wrote nothing to {}", written.display())),
             Written::Nothing | Written::Untouched => Ok(None),
+            Written::New if self.is_cache() => self.check_cache(&written).map_err(failed),
             Written::New => {
                 let facts = facts::of(&written).map_err(failed)?;
                 let mut facts = facts.ok_or_else(|| format!("{} went away", written.display()))?;
@@ -94,9 +112,10 @@ impl<'a> Open<'a> {
         let Some(written) = facts::of(self.actual())? else { return Ok(Written::Nothing) };
         let untouched = match (self.declared.mode, &self.declared.previous) {
             (ArtifactMode::InPlace, Some(previous)) => written.stamp == previous.stamp,
-            (ArtifactMode::Staged, Some(previous)) if self.declared.kind == ArtifactKind::TimingCache => {
+            (ArtifactMode::Staged, Some(previous)) if self.is_cache() => {
                 written.bytes == previous.bytes
-                    && facts::digest(&self.written)? == facts::digest(&self.target)?
+                    && Some(facts::digest(&self.written)?) == previous.sha256
+                    && self.declared.policy != Some(CachePolicy::Refresh)
             }
             (ArtifactMode::Staged, _) if self.declared.folder && written.files == 0 => {
                 return Ok(Written::Nothing);
@@ -148,7 +167,8 @@ impl<'a> Open<'a> {
             }
             _ => seen(path, budget),
         };
-        let same = matches!(self.settled.outcome, ArtifactOutcome::Kept | ArtifactOutcome::Restored);
+        let same = matches!(self.settled.outcome, ArtifactOutcome::Kept | ArtifactOutcome::Restored)
+            && !cache::is_shared(self.declared);
         if let Some(after) = self.settled.after.as_ref().filter(|_| same) {
             self.settled.previous_sha256.clone_from(&after.sha256);
         }

@@ -85,6 +85,13 @@ pub(super) fn work(target: &Path) -> PathBuf {
     target.with_file_name(name)
 }
 
+/// The folder beside a timing cache in which one job has its copy; others have theirs beside it.
+pub(super) fn shared_work(target: &Path, job: &str) -> PathBuf {
+    let mut name = name_of(target).to_owned();
+    name.push(format!("{WORK}-{job}"));
+    target.with_file_name(name)
+}
+
 /// The place in the work folder to which the command writes.
 pub(super) fn staging(work: &Path, job: &str, target: &Path) -> PathBuf {
     work.join(job).join(name_of(target))

@@ -3,8 +3,8 @@
 
 use super::place::{self, Place};
 use super::work::{Claimed, Owner};
-use super::{ArtifactError, copy, facts};
-use crate::event::{ArtifactDeclared, ArtifactKind, ArtifactMode};
+use super::{ArtifactError, cache, copy, facts};
+use crate::event::{ArtifactDeclared, ArtifactKind, ArtifactMode, CachePolicy};
 use crate::fsio;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -22,6 +22,8 @@ pub struct Wishes {
     pub engines: Vec<PathBuf>,
     /// The timing cache.
     pub timing_cache: Option<PathBuf>,
+    /// What the job may do with it.
+    pub policy: CachePolicy,
     /// The user's own check of the first engine, a shell command.
     pub validate: Option<String>,
 }
@@ -50,7 +52,11 @@ pub fn prepare(wishes: &Wishes, argv: &mut [OsString], owner: &Owner) -> Result<
             return Err(ArtifactError::Twice { path: path.clone() });
         }
         let staged = placeholders.iter().any(|name| argv.iter().any(|word| contains(word, name)));
-        let wish = Wish { kind, staged, must_validate: wishes.validate.is_some() };
+        let policy = (kind == ArtifactKind::TimingCache).then_some(wishes.policy);
+        if !staged && policy.is_some_and(|policy| policy != CachePolicy::Reuse) {
+            return Err(ArtifactError::Policy);
+        }
+        let wish = Wish { kind, staged, policy, must_validate: wishes.validate.is_some() };
         let artifact = u32::try_from(prepared.declared.len() + 1).unwrap_or(u32::MAX);
         let (claim, declared) = take(artifact, &place, wish, owner)?;
         for word in argv.iter_mut() {
@@ -95,6 +101,7 @@ impl Wishes {
 struct Wish {
     kind: ArtifactKind,
     staged: bool,
+    policy: Option<CachePolicy>,
     must_validate: bool,
 }
 
@@ -105,9 +112,17 @@ fn take(
     wish: Wish,
     owner: &Owner,
 ) -> Result<(Claimed, ArtifactDeclared), ArtifactError> {
-    let claim = Claimed::claim(&place.target, owner)?;
     let failed = |action, source| ArtifactError::Content { action, path: place.target.clone(), source };
-    let previous = facts::of(&place.target).map_err(|e| failed("examine", e))?;
+    let shared = wish.staged && wish.policy.is_some();
+    let work =
+        if shared { place::shared_work(&place.target, &owner.job) } else { place::work(&place.target) };
+    let claim = Claimed::claim(&place.target, work, owner)?;
+    // Another job must not publish between the look and the copy.
+    let _lock = shared.then(|| cache::lock(&place.target)).transpose().map_err(|e| failed("lock", e))?;
+    let mut previous = facts::of(&place.target).map_err(|e| failed("examine", e))?;
+    if let Some(previous) = previous.as_mut().filter(|_| wish.policy.is_some()) {
+        previous.sha256 = Some(facts::digest(&place.target).map_err(|e| failed("read", e))?);
+    }
     check_room(&place.target, previous.as_ref().map_or(0, |previous| previous.bytes))?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let staging = place::staging(claim.folder(), &owner.job, &place.target);
@@ -120,6 +135,7 @@ fn take(
         mode: if wish.staged { ArtifactMode::Staged } else { ArtifactMode::InPlace },
         written: text(if wish.staged { &staging } else { &place.target }),
         work: text(claim.folder()),
+        policy: wish.policy,
         must_validate: wish.must_validate,
         previous,
     };
@@ -138,7 +154,8 @@ fn furnish(declared: &ArtifactDeclared, staging: &Path, work: &Path) -> io::Resu
         return if declared.previous.is_some() { copy::copy(target, &place::kept(work)) } else { Ok(()) };
     }
     fs::create_dir(place::folder_of(staging))?;
-    if declared.kind == ArtifactKind::TimingCache && declared.previous.is_some() {
+    let read = matches!(declared.policy, Some(CachePolicy::Reuse | CachePolicy::Readonly));
+    if read && declared.previous.as_ref().is_some_and(|previous| previous.bytes > 0) {
         copy::copy(target, staging)
     } else if declared.folder {
         fs::create_dir(staging)

@@ -4,6 +4,7 @@
 //! whatever happens; else nothing is published. The renames of all come before any digest of what was set aside, so that a
 //! job that is being killed leaves nothing partial at a path.
 
+use super::cache::Said;
 use super::open::Open;
 use super::quarantine;
 use super::{copy, work};
@@ -28,6 +29,7 @@ pub struct Journal {
     accepted: Option<ArtifactsAccepted>,
     settled: Vec<u32>,
     validated: Option<EngineValidated>,
+    said: Said,
 }
 
 /// How the artifacts are to be settled.
@@ -53,8 +55,16 @@ impl Journal {
         Self { job: job.to_owned(), began_wall_ns: u64::MAX, declared: vec![declared], ..Self::default() }
     }
 
+    /// Takes what the builders said, where that was heard elsewhere.
+    #[must_use]
+    pub fn hearing(mut self, said: &Said) -> Self {
+        self.said = said.clone();
+        self
+    }
+
     /// Takes the next event.
     pub fn see(&mut self, event: &EventKind) {
+        self.said.see(event);
         match event {
             EventKind::ArtifactDeclared(declared) => self.declared.push(declared.clone()),
             EventKind::ArtifactsAccepted(accepted) => self.accepted = Some(accepted.clone()),
@@ -105,7 +115,7 @@ pub fn settle(journal: &Journal, terms: &Terms, put: &mut dyn FnMut(EventKind) -
         .declared
         .iter()
         .filter(|declared| !journal.settled.contains(&declared.artifact))
-        .map(|declared| Open::new(declared, &journal.job, terms.hurry))
+        .map(|declared| Open::new(declared, &journal.said, &journal.job, terms.hurry))
         .collect();
     let accepted = match (&journal.accepted, &terms.wish) {
         (Some(accepted), _) => Some(accepted.clone()),

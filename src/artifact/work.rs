@@ -4,7 +4,7 @@
 //! start in the same moment one gets it. The file in it that names its job is locked as long as the runner lives.
 
 use super::settle::{self, Journal, Terms};
-use super::{ArtifactError, copy, place};
+use super::{ArtifactError, copy};
 use crate::event::ArtifactDeclared;
 use crate::fsio::{self, FsError, Lock};
 use serde::de::DeserializeOwned;
@@ -41,9 +41,8 @@ pub struct Claimed {
 }
 
 impl Claimed {
-    /// Claims what lies at `target`.
-    pub(super) fn claim(target: &Path, owner: &Owner) -> Result<Self, ArtifactError> {
-        let folder = place::work(target);
+    /// Claims what lies at `target`, by this folder.
+    pub(super) fn claim(target: &Path, folder: PathBuf, owner: &Owner) -> Result<Self, ArtifactError> {
         let mut hidden = folder.clone().into_os_string();
         hidden.push(format!("-{}", owner.pid));
         let hidden = PathBuf::from(hidden);
@@ -165,6 +164,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::artifact::place;
 
     fn owner(job: &str) -> Owner {
         Owner { job: job.to_owned(), pid: std::process::id(), bundle: "/bundle".into() }
@@ -178,7 +178,7 @@ mod tests {
             .map(|n| {
                 let target = target.clone();
                 let owner = Owner { pid: n, ..owner(&format!("job-{n}")) };
-                std::thread::spawn(move || Claimed::claim(&target, &owner))
+                std::thread::spawn(move || Claimed::claim(&target, place::work(&target), &owner))
             })
             .collect();
         let claims: Vec<_> = jobs.into_iter().map(|job| job.join().unwrap()).collect();
@@ -194,13 +194,13 @@ mod tests {
     fn what_a_dead_job_left_is_told_from_what_lives() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("engine");
-        let mut claim = Claimed::claim(&target, &owner("dead")).unwrap();
+        let mut claim = Claimed::claim(&target, place::work(&target), &owner("dead")).unwrap();
         claim.begin();
         drop(claim);
-        let left = Claimed::claim(&target, &owner("next")).unwrap_err();
+        let left = Claimed::claim(&target, place::work(&target), &owner("next")).unwrap_err();
         assert!(matches!(&left, ArtifactError::Left { owner, .. } if owner.job == "dead"), "{left}");
         abandon(&place::work(&target)).unwrap();
-        Claimed::claim(&target, &owner("next")).unwrap();
+        Claimed::claim(&target, place::work(&target), &owner("next")).unwrap();
     }
 
     #[test]
@@ -209,7 +209,7 @@ mod tests {
         let target = folder.path().join("engine");
         fs::create_dir(place::work(&target)).unwrap();
         fs::write(place::work(&target).join("precious"), "x").unwrap();
-        let foreign = Claimed::claim(&target, &owner("j")).unwrap_err();
+        let foreign = Claimed::claim(&target, place::work(&target), &owner("j")).unwrap_err();
         assert!(matches!(foreign, ArtifactError::Foreign { .. }), "{foreign}");
         assert!(abandon(&place::work(&target)).is_err());
         assert!(place::work(&target).join("precious").exists());

@@ -3,6 +3,7 @@
 use super::masking::Masking;
 use super::{duration, fail, history, refuse, say, signing_key, size};
 use crate::artifact::{self, ArtifactError, Owner, Wishes};
+use crate::event::CachePolicy;
 use crate::evidence::Bundle;
 use crate::mask::Secrets;
 use crate::resume::{self, Known};
@@ -71,6 +72,16 @@ pub(super) struct Options {
     /// The timing cache that the command reads and writes, in the same way; `{timing_cache}` stands for a copy of its own
     #[arg(long, value_name = "PATH")]
     timing_cache: Option<PathBuf>,
+    /// What the job may do with the timing cache: `reuse` gives back what was learned, `refresh` builds without it and
+    /// puts a new one in its place, `readonly` uses it and leaves it as it is, `off` builds without it
+    #[arg(
+        long,
+        value_name = "reuse|refresh|readonly|off",
+        default_value = "reuse",
+        requires = "timing_cache",
+        value_parser = policy
+    )]
+    timing_cache_policy: CachePolicy,
     /// A shell command that checks the first engine (`{engine}`) after a build that succeeded; the engine is published only
     /// if it says 0
     #[arg(long, value_name = "COMMAND", requires = "engine")]
@@ -113,6 +124,11 @@ struct Output {
 
 fn deadline(text: &str) -> Result<Deadline, String> {
     if text == "none" { Ok(Deadline::Never) } else { duration::parse(text).map(Deadline::After) }
+}
+
+fn policy(text: &str) -> Result<CachePolicy, String> {
+    serde_json::from_value(text.into())
+        .map_err(|_| format!("{text:?} is no policy; write reuse, refresh, readonly or off"))
 }
 
 fn grace(text: &str) -> Result<Grace, String> {
@@ -158,6 +174,7 @@ impl From<Options> for Plan {
             artifacts: Wishes {
                 engines: options.engine,
                 timing_cache: options.timing_cache,
+                policy: options.timing_cache_policy,
                 validate: options.validate,
             },
             stall_after: options.stall_after,

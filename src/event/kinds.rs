@@ -190,6 +190,37 @@ pub struct ArtifactFacts {
     pub sha256: Option<String>,
 }
 
+/// What a job may do with its timing cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CachePolicy {
+    /// Use it, and give back what was learned.
+    #[default]
+    Reuse,
+    /// Build without it, and put a new one in its place.
+    Refresh,
+    /// Use it, and leave it as it is.
+    Readonly,
+    /// Build without it, and leave it as it is.
+    Off,
+}
+
+/// What happened to the timing cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TimingCacheMode {
+    /// None was used.
+    Cold,
+    /// One was used and not changed.
+    Reused,
+    /// One was used and changed.
+    Updated,
+    /// What was learned was thrown away, or the one that was there was not used.
+    Discarded,
+    /// One was set aside as suspect.
+    Quarantined,
+}
+
 /// Fields of `artifactDeclared`: everything that is needed to settle it, also for somebody who comes later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -210,6 +241,8 @@ pub struct ArtifactDeclared {
     pub written: String,
     /// Our folder beside the target, for as long as the artifact is not settled.
     pub work: String,
+    /// What the job may do with a timing cache; null for an engine.
+    pub policy: Option<CachePolicy>,
     /// Whether it is published only after the user's own check of the engine has passed.
     pub must_validate: bool,
     /// What was there before, or null.
@@ -307,6 +340,8 @@ pub struct ArtifactSettled {
     /// What the first bytes of the engine say: `TensorRT engine`, `TensorRT-RTX engine`, `unknown`; null where none was
     /// looked at.
     pub content: Option<String>,
+    /// What the builder did with a timing cache; null for an engine.
+    pub timing_cache: Option<TimingCacheMode>,
     /// Files beside it that look like engines, are newer than the job's start and were not declared.
     pub undeclared: Vec<String>,
     /// Who settled it.

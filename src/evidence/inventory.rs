@@ -3,7 +3,8 @@
 use super::summary::CleanupStatus;
 use crate::clock::{Anchor, Mono};
 use crate::event::{
-    ArtifactDeclared, ArtifactFacts, ArtifactKind, ArtifactMode, ArtifactOutcome, ArtifactSettled, SettledBy,
+    ArtifactDeclared, ArtifactFacts, ArtifactKind, ArtifactMode, ArtifactOutcome, ArtifactSettled,
+    CachePolicy, SettledBy, TimingCacheMode,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,10 @@ pub struct Artifact {
     pub partial: Option<ArtifactFacts>,
     /// The quarantine's folder for it, or null.
     pub quarantine: Option<String>,
+    /// What the job might do with a timing cache; null for an engine.
+    pub policy: Option<CachePolicy>,
+    /// What the builder did with a timing cache; null for an engine, and before the end.
+    pub timing_cache: Option<TimingCacheMode>,
     /// What the first bytes of the engine say, or null where none was looked at.
     pub content: Option<String>,
     /// Files beside it that look like engines, are newer than the job's start and were not declared.
@@ -105,6 +110,8 @@ impl Gathered {
             after: settled.and_then(|settled| settled.after.clone()),
             partial: settled.and_then(|settled| settled.partial.clone()),
             quarantine: settled.and_then(|settled| settled.quarantine.clone()),
+            policy: declared.policy,
+            timing_cache: settled.and_then(|settled| settled.timing_cache),
             content: settled.and_then(|settled| settled.content.clone()),
             undeclared: settled.map(|settled| settled.undeclared.clone()).unwrap_or_default(),
             settled_at: at.filter(|_| timed).map(|at| anchor.rfc3339(at)),

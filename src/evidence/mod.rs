@@ -3,6 +3,7 @@
 //! `events.jsonl` is the source of truth. `evidence.json`, `phases.json`, `summary.json`, `inventory.json` and `junit.xml` are derived from
 //! it and can be derived again; nothing in them comes from anywhere else, but for the GPU's name, which stands in `baseline.json`.
 
+mod cache;
 mod config;
 mod derive;
 mod gpu;
@@ -24,7 +25,7 @@ pub use phases::{BuildPhases, End, Phase, Phases};
 pub use retry::Retry;
 pub use schema::schema;
 pub use silence::{Expected, Judged, Silences};
-pub use summary::{CleanupStatus, Framework, Language, RetryPolicy, Summary, TimingCacheMode};
+pub use summary::{CleanupStatus, Framework, Language, RetryPolicy, Summary};
 
 use crate::baseline::Baseline;
 use crate::digest::Hex;

@@ -1,9 +1,9 @@
 //! `summary.json`: the eleven fields of the Stuck-Build Acceptance Test, and why those that are null are null.
 
-use super::config;
 use super::inventory::{self, Inventory};
 use super::model::{Build, Evidence};
-use crate::event::{CancelSource, LibraryAttached, ValidationStatus};
+use super::{cache, config};
+use crate::event::{CancelSource, LibraryAttached, TimingCacheMode, ValidationStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -54,22 +54,6 @@ pub enum Language {
     Python,
     /// Anything else.
     Cpp,
-}
-
-/// What happened to the timing cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TimingCacheMode {
-    /// None was used.
-    Cold,
-    /// One was read and not changed.
-    Reused,
-    /// One was read and changed.
-    Updated,
-    /// One was thrown away.
-    Discarded,
-    /// One was set aside as suspect.
-    Quarantined,
 }
 
 /// What became of partial output.
@@ -136,7 +120,7 @@ pub(super) fn of(
         language: language(evidence, library),
         build_config_hash: decisive(evidence).and_then(|build| build.config_hash.clone()),
         gpu_sku: gpu_sku.cloned(),
-        timing_cache_mode: library.and_then(timing_cache_mode),
+        timing_cache_mode: cache::mode(evidence, inventory, library).ok(),
         cancel_source: accepted.map(|request| request.source),
         cancel_latency_ms: latency,
         cleanup_status: inventory::cleanup(inventory),
@@ -161,7 +145,7 @@ pub(super) fn nulls(
         (false, Some(_)) if evidence.finished => "the runner was lost, and nobody timed it",
         (false, Some(_)) => "the job has not ended",
     };
-    let cache = "this version does not record the timing cache";
+    let cache = cache::mode(evidence, inventory, decisive_library(evidence)).err().unwrap_or_default();
     let no_hash = match decisive(evidence).and_then(|build| build.facts.as_ref()) {
         None => "no builder was seen that could be asked".to_owned(),
         Some(_) => config::contents(&evidence.inputs)
@@ -238,11 +222,6 @@ pub(super) fn library_in(libraries: &[LibraryAttached], pid: u32) -> Option<&Lib
     let same = |other: &LibraryAttached| (&other.flavour, &other.version) == (&last.flavour, &last.version);
     let own = libraries.iter().rev().find(|library| library.pid == pid);
     own.or_else(|| libraries.iter().all(same).then_some(last))
-}
-
-/// RTX builds have no timing cache.
-fn timing_cache_mode(library: &LibraryAttached) -> Option<TimingCacheMode> {
-    (library.flavour == "tensorrt-rtx").then_some(TimingCacheMode::Cold)
 }
 
 /// Whether Python drove the builder; where none was observed, the command's name must do.

@@ -4,6 +4,7 @@
 
 use super::silence::{LiveSilence, Silence};
 use super::status::{Board, Live};
+use crate::artifact::Said;
 use crate::clock::{Anchor, Mono};
 use crate::event::{
     CancelRequested, CommandExited, Event, EventKind, EvidenceLost, JobStarted, LogError, LogWriter,
@@ -37,6 +38,7 @@ pub struct Recorder {
     reader: Reader,
     tracker: Tracker,
     judge: Judge,
+    said: Said,
     board: Board,
     silence: Silence,
     job: String,
@@ -71,6 +73,7 @@ impl Recorder {
             reader: Reader::new(wire),
             tracker: Tracker::new(),
             judge: Judge::default(),
+            said: Said::default(),
             board: Board::new(header.anchor().mono),
             silence,
             job: header.job.clone(),
@@ -168,6 +171,11 @@ impl Recorder {
         self.judge.verdict()
     }
 
+    /// What the builders said of the timing cache so far.
+    pub fn said(&self) -> &Said {
+        &self.said
+    }
+
     /// Takes in what the wire holds.
     pub fn poll(&mut self) {
         self.read_wire();
@@ -209,6 +217,7 @@ impl Recorder {
             self.libraries.push(library.path.clone());
         }
         self.judge.see(event);
+        self.said.see(&event.kind);
         self.board.note(event);
         self.weighty |= weighty(&event.kind);
         self.dirty = true;

@@ -26,7 +26,7 @@ impl Running {
         }
         let wish = self.outcome().and_then(|()| self.core.journal.may_publish());
         let hurry = self.accepted.is_some() || self.core.ladder.is_killed();
-        let journal = self.core.journal.clone();
+        let journal = self.core.journal.clone().hearing(self.core.recorder.said());
         artifact::settle(&journal, &Terms { wish, hurry, by: SettledBy::Runner }, &mut |kind| {
             let decides = matches!(kind, EventKind::ArtifactsAccepted(_));
             self.record(Mono::now(), kind);

@@ -7,8 +7,8 @@ use proptest::option;
 use proptest::prelude::*;
 use stuckproof::event::{
     AcceptedArtifact, ArtifactDeclared, ArtifactFacts, ArtifactKind, ArtifactMode, ArtifactOutcome,
-    ArtifactSettled, ArtifactsAccepted, CancelSource, EngineValidated, EventKind, SettledBy, State,
-    ValidationStatus,
+    ArtifactSettled, ArtifactsAccepted, CachePolicy, CancelSource, EngineValidated, EventKind, SettledBy,
+    State, TimingCacheMode, ValidationStatus,
 };
 use stuckproof::evidence::{CleanupStatus, RetryPolicy};
 
@@ -52,6 +52,11 @@ pub fn of_the_files() -> BoxedStrategy<EventKind> {
     let declared = (number(), kind(), any::<[bool; 3]>(), vec(text(), 4), option::of(facts())).prop_map(
         |(artifact, kind, [folder, staged, must_validate], words, previous)| {
             let [path, target, written, work] = <[String; 4]>::try_from(words).expect("four words");
+            let policy = (kind == ArtifactKind::TimingCache).then_some(if must_validate {
+                CachePolicy::Readonly
+            } else {
+                CachePolicy::Reuse
+            });
             let mode = if staged { ArtifactMode::Staged } else { ArtifactMode::InPlace };
             EventKind::ArtifactDeclared(ArtifactDeclared {
                 artifact,
@@ -62,6 +67,7 @@ pub fn of_the_files() -> BoxedStrategy<EventKind> {
                 mode,
                 written,
                 work,
+                policy,
                 must_validate,
                 previous,
             })
@@ -98,6 +104,7 @@ pub fn of_the_files() -> BoxedStrategy<EventKind> {
                 partial,
                 quarantine,
                 content,
+                timing_cache: (artifact == 2).then_some(TimingCacheMode::Updated),
                 undeclared,
                 by,
             })
@@ -131,6 +138,7 @@ fn declared(kind: ArtifactKind, previous: bool) -> ArtifactDeclared {
         mode: ArtifactMode::InPlace,
         written: path.to_owned(),
         work: format!("{path}.stuckproof"),
+        policy: (kind == ArtifactKind::TimingCache).then_some(CachePolicy::Reuse),
         must_validate: false,
         previous: previous.then(|| engine(7)),
     }
@@ -148,6 +156,7 @@ fn settled(artifact: u32, outcome: ArtifactOutcome) -> ArtifactSettled {
         partial: None,
         quarantine: None,
         content: None,
+        timing_cache: (artifact == 2).then_some(TimingCacheMode::Reused),
         undeclared: Vec::new(),
         by: SettledBy::Runner,
     }

@@ -5,8 +5,10 @@
 mod common;
 
 mod caches;
+mod combine;
 mod endings;
 mod keys;
+mod policies;
 mod record;
 mod sanitizers;
 mod scene;

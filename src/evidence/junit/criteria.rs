@@ -1,7 +1,7 @@
 //! The eight criteria of the Stuck-Build Acceptance Test, judged on the evidence alone.
 
 use crate::baseline::Baseline;
-use crate::event::{ArtifactOutcome, InputKind};
+use crate::event::{ArtifactKind, ArtifactOutcome, InputKind};
 use crate::evidence::config;
 use crate::evidence::derive::FOREIGN_STATE;
 use crate::evidence::{Build, BuildPhases, End, Evidence, Input, Inventory, JobState};
@@ -51,7 +51,7 @@ pub(super) fn of_build(case: &Case) -> [Finding; 8] {
         acknowledgement(case.evidence, case.build),
         terminal_state(case.evidence),
         artifacts(case.evidence, case.inventory),
-        timing_cache(case.build),
+        timing_cache(case),
         recovery(case.evidence),
     ]
 }
@@ -207,12 +207,24 @@ fn artifacts(evidence: &Evidence, inventory: &Inventory) -> Finding {
     Held
 }
 
-fn timing_cache(build: &Build) -> Finding {
-    match &build.library {
-        Some(library) if library.starts_with("TensorRT-RTX") => {
-            NotApplicable("TensorRT-RTX has no timing cache".to_owned())
+fn timing_cache(case: &Case) -> Finding {
+    let declared =
+        case.inventory.artifacts.iter().find(|artifact| artifact.kind == ArtifactKind::TimingCache);
+    let rtx = case.build.library.as_ref().is_some_and(|library| library.starts_with("TensorRT-RTX"));
+    let asked = case.build.facts.as_ref().and_then(|facts| facts.timing_cache_attached);
+    match (declared, asked) {
+        _ if rtx => NotApplicable("TensorRT-RTX has no timing cache".to_owned()),
+        (Some(cache), _) if cache.outcome == Some(ArtifactOutcome::Failed) => {
+            Failed(cache.reason.clone().unwrap_or_default())
         }
-        _ => NotJudged("this version does not record the timing cache".to_owned()),
+        (Some(cache), _) if cache.timing_cache.is_none() => {
+            Failed(format!("{} has not been put in order", cache.path))
+        }
+        (Some(_), _) | (None, Some(false)) => Held,
+        (None, Some(true)) => {
+            Failed("a timing cache was attached that nobody declared (--timing-cache)".to_owned())
+        }
+        (None, None) => NotJudged("the builder could not be asked for its timing cache".to_owned()),
     }
 }
 
