@@ -135,10 +135,10 @@ impl Case {
             });
             job.signal(Signal::TERM);
         }
-        self.outcome(&job.end())
+        Self::outcome(&job.end())
     }
 
-    fn outcome(&self, ended: &Ended) -> Outcome {
+    fn outcome(ended: &Ended) -> Outcome {
         // On a crowded machine the baseline may come after the first phase, which is not what this is about.
         let bundle = Bundle::load_whoever_finished(&ended.place.bundle());
         let judged: Vec<&Value> = bundle.of_kind("silenceJudged").collect();
