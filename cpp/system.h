@@ -4,6 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#ifdef __SANITIZE_THREAD__
+#include <sys/mman.h>
+#endif
 
 namespace stuckproof::sys {
 
@@ -57,7 +60,14 @@ inline void* map(std::size_t bytes, long protection, long flags, long fd) {
     return failed(result) ? nullptr : reinterpret_cast<void*>(result);
 }
 
-inline void unmap(void* at, std::size_t bytes) { call(kMunmap, reinterpret_cast<long>(at), static_cast<long>(bytes)); }
+inline void unmap(void* at, std::size_t bytes) {
+#ifdef __SANITIZE_THREAD__
+    // The sanitizer does not see a raw call, and would take the next user of these pages for one of the same memory.
+    munmap(at, bytes);
+#else
+    call(kMunmap, reinterpret_cast<long>(at), static_cast<long>(bytes));
+#endif
+}
 
 inline void* anonymous(std::size_t bytes) {
     return map(bytes, kProtRead | kProtWrite, kMapPrivate | kMapAnonymous, -1);

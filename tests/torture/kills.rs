@@ -129,7 +129,7 @@ fn evidence(place: &Place, cast: &Cast, killed: &[Target]) -> Option<Bundle> {
         let done = finalize(&path);
         if !done.status.success() {
             let said = String::from_utf8_lossy(&done.stderr);
-            let nothing = ["nothing in", "No such file"].iter().any(|words| said.contains(words));
+            let nothing = ["nothing in", "there is no bundle in"].iter().any(|words| said.contains(words));
             assert!(nothing && Bundle::lines_so_far(&path, &[]).is_empty(), "{said}");
             return None;
         }
