@@ -92,6 +92,34 @@ bool is_writable(const void* address) {
     return inside && writable;
 }
 
+std::uint32_t g_turn = 0;
+
+// Many builders can share one logger. One thread at a time looks at it and writes, so that its word is written once
+// only, before a thread of any of these builders can read it. After a fork the turn may be that of a thread which the
+// child does not have, so nobody waits for ever.
+class Turn {
+  public:
+    Turn() {
+        for (int tries = 0; tries < kTries && !mine_; ++tries) {
+            mine_ = __atomic_exchange_n(&g_turn, 1U, __ATOMIC_ACQUIRE) == 0U;
+            if (!mine_) {
+                sys::call(sys::kSchedYield);
+            }
+        }
+    }
+    ~Turn() {
+        if (mine_) {
+            __atomic_store_n(&g_turn, 0U, __ATOMIC_RELEASE);
+        }
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+  private:
+    static constexpr int kTries = 10000;
+    bool mine_ = false;
+};
+
 } // namespace
 
 const char* observe_logger(Library* library, void* logger) {
@@ -114,7 +142,11 @@ const char* observe_logger(Library* library, void* logger) {
     if (!is_writable(logger)) {
         return "the logger object cannot be written to";
     }
-    __atomic_store_n(static_cast<const void* const**>(logger), &copy->table[0], __ATOMIC_RELEASE);
+    const Turn turn;
+    table = __atomic_load_n(static_cast<const void* const**>(logger), __ATOMIC_ACQUIRE);
+    if (!is_copy(table)) {
+        __atomic_store_n(static_cast<const void* const**>(logger), &copy->table[0], __ATOMIC_RELEASE);
+    }
     return nullptr;
 }
 

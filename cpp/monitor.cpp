@@ -145,7 +145,7 @@ Monitor* new_monitor(Library* library, Recorder* recorder, std::uint32_t build) 
             for (std::uint32_t& count : monitor->messages) {
                 __atomic_store_n(&count, 0U, __ATOMIC_RELAXED);
             }
-            monitor->table = library->monitor_table->slots;
+            monitor->table = __atomic_load_n(&library->monitor_table, __ATOMIC_ACQUIRE)->slots;
             return monitor;
         }
     }

@@ -62,8 +62,9 @@ inline void* map(std::size_t bytes, long protection, long flags, long fd) {
 
 inline void unmap(void* at, std::size_t bytes) {
 #ifdef __SANITIZE_THREAD__
-    // The sanitizer does not see a raw call, and would take the next user of these pages for one of the same memory.
-    munmap(at, bytes);
+    // The sanitizer does not see a raw call, and would take the next user of these pages for one of the same memory. It
+    // forgets whole pages only.
+    munmap(at, (bytes + 4095) / 4096 * 4096);
 #else
     call(kMunmap, reinterpret_cast<long>(at), static_cast<long>(bytes));
 #endif
