@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod baseline;
+mod clock;
 mod control;
 mod diff;
 mod exit_codes;
