@@ -3,7 +3,8 @@
 //! A name is published by `rename` after its bytes are on disk, and the folder is synced after it, so that a reader
 //! (or a machine that comes up again) sees the old file or the new one and never a part.
 
-use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::fs::{CWD, FallocateFlags, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
 use rustix::process::Resource;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -136,6 +137,64 @@ fn write_temporary(
         let _ = std::fs::remove_file(path);
         FsError::new("write", path, e)
     })
+}
+
+/// A file that is written piece by piece and has no name of its own before it is whole. Dropped without one, it is gone.
+#[derive(Debug)]
+pub struct Staged {
+    file: File,
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+impl Staged {
+    /// Begins the file that is to be at `path`.
+    pub fn create(path: &Path) -> Result<Self, FsError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let temporary = temporary(path.parent().unwrap_or(Path::new("")), &name);
+        let file = File::create(&temporary).map_err(|e| FsError::new("create", &temporary, e))?;
+        Ok(Self { file, temporary, path: path.to_owned() })
+    }
+
+    /// What its bytes are written to.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Where it is until it has its name.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// Gives it its name once it is on disk, and tells whether that was free: what has the name already stays.
+    pub fn publish_new(self) -> Result<bool, FsError> {
+        self.file.sync_all().map_err(|e| FsError::new("write", &self.temporary, e))?;
+        match self.rename() {
+            Err(Errno::EXIST) => return Ok(false),
+            renamed => renamed.map_err(|e| FsError::new("publish", &self.path, e.into()))?,
+        }
+        sync_folder(self.path.parent().unwrap_or(Path::new("")))?;
+        Ok(true)
+    }
+
+    fn rename(&self) -> Result<(), Errno> {
+        let (from, to) = (&self.temporary, &self.path);
+        match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+            // Some file systems cannot promise it; there a file that comes in this moment is replaced.
+            Err(Errno::INVAL | Errno::NOSYS) if to.symlink_metadata().is_ok() => Err(Errno::EXIST),
+            Err(Errno::INVAL | Errno::NOSYS) => rustix::fs::rename(from, to),
+            renamed => renamed,
+        }
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        // Once it has its name, there is nothing here any more.
+        let _ = std::fs::remove_file(&self.temporary);
+    }
 }
 
 /// Puts a folder's names on disk.
