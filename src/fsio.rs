@@ -143,17 +143,17 @@ fn write_temporary(
 #[derive(Debug)]
 pub struct Staged {
     file: File,
-    temporary: PathBuf,
     path: PathBuf,
+    wanted: PathBuf,
 }
 
 impl Staged {
     /// Begins the file that is to be at `path`.
     pub fn create(path: &Path) -> Result<Self, FsError> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = temporary(path.parent().unwrap_or(Path::new("")), &name);
-        let file = File::create(&temporary).map_err(|e| FsError::new("create", &temporary, e))?;
-        Ok(Self { file, temporary, path: path.to_owned() })
+        let part = temporary(path.parent().unwrap_or(Path::new("")), &name);
+        let file = File::create(&part).map_err(|e| FsError::new("create", &part, e))?;
+        Ok(Self { file, path: part, wanted: path.to_owned() })
     }
 
     /// What its bytes are written to.
@@ -165,22 +165,22 @@ impl Staged {
     /// Where it is until it has its name.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.temporary
+        &self.path
     }
 
     /// Gives it its name once it is on disk, and tells whether that was free: what has the name already stays.
     pub fn publish_new(self) -> Result<bool, FsError> {
-        self.file.sync_all().map_err(|e| FsError::new("write", &self.temporary, e))?;
+        self.file.sync_all().map_err(|e| FsError::new("write", &self.path, e))?;
         match self.rename() {
             Err(Errno::EXIST) => return Ok(false),
-            renamed => renamed.map_err(|e| FsError::new("publish", &self.path, e.into()))?,
+            renamed => renamed.map_err(|e| FsError::new("publish", &self.wanted, e.into()))?,
         }
-        sync_folder(self.path.parent().unwrap_or(Path::new("")))?;
+        sync_folder(self.wanted.parent().unwrap_or(Path::new("")))?;
         Ok(true)
     }
 
     fn rename(&self) -> Result<(), Errno> {
-        let (from, to) = (&self.temporary, &self.path);
+        let (from, to) = (&self.path, &self.wanted);
         match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
             // Some file systems cannot promise it; there a file that comes in this moment is replaced.
             Err(Errno::INVAL | Errno::NOSYS) if to.symlink_metadata().is_ok() => Err(Errno::EXIST),
@@ -193,7 +193,7 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         // Once it has its name, there is nothing here any more.
-        let _ = std::fs::remove_file(&self.temporary);
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 

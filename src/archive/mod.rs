@@ -19,6 +19,11 @@ use tar::{EntryType, Header};
 /// What names of packed bundles end in.
 pub const SUFFIX: &str = ".tar.zst";
 
+/// How the one frame begins: zstd's number; what it says of itself, a checksum and neither a dictionary nor a length; and its
+/// window. Frames to be skipped, in which anything could hide, begin otherwise.
+const FRAME: [u8; 6] = [0x28, 0xB5, 0x2F, 0xFD, 0x04, ((WINDOW - 10) << 3) as u8];
+/// The window, as a power of two: 2 MiB, which is what a reader keeps in memory.
+const WINDOW: u32 = 21;
 /// Bytes of a block: a header, or a piece of what follows it.
 const BLOCK: usize = 512;
 /// What the folder of addenda has behind the bundle's name.

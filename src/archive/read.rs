@@ -4,7 +4,7 @@
 //! entries. Here all of that must not be there, so the blocks are read one by one and each header is compared with the one
 //! that we would write.
 
-use super::{ADDENDA, BLOCK, LONGEST_ENTRY, MOST_ENTRIES, header, most_held, odd_root};
+use super::{ADDENDA, BLOCK, FRAME, LONGEST_ENTRY, MOST_ENTRIES, WINDOW, header, most_held, odd_root};
 use crate::seal::odd_path;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,10 +16,6 @@ use tar::{EntryType, Header};
 use tempfile::{SpooledData, SpooledTempFile};
 use thiserror::Error;
 
-/// How a frame of zstd begins. Frames to be skipped, in which anything could hide, begin otherwise.
-const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
-/// The largest window that a frame may ask for, as a power of two: 8 MiB.
-const WINDOW: u32 = 23;
 /// What is held in memory before a file without a name takes it.
 const IN_MEMORY: usize = 4 << 20;
 
@@ -81,7 +77,7 @@ impl Packed {
         }
         let mut compressed = BufReader::with_capacity(128 << 10, file);
         let start = compressed.fill_buf().map_err(unreadable)?;
-        if !start.starts_with(&MAGIC) {
+        if !start.starts_with(&FRAME) {
             return Err(broken("it does not begin like an archive that `stuckproof pack` writes"));
         }
         let mut frame = zstd::Decoder::with_buffer(compressed).map_err(unreadable)?.single_frame();
@@ -146,9 +142,7 @@ fn stream(error: &io::Error) -> Refusal {
             Refusal::Unreadable(format!("the archive cannot be read: {error}"))
         }
         io::ErrorKind::UnexpectedEof => broken("it is cut off"),
-        _ => {
-            broken(format!("its compressed stream is broken, or asks for more memory than it gets: {error}"))
-        }
+        _ => broken(format!("its compressed stream is broken: {error}")),
     }
 }
 
@@ -245,7 +239,7 @@ impl<R: BufRead> Reading<R> {
     /// Keeps the bytes of an entry, and reads over the zeros behind them.
     fn content(&mut self, length: u64) -> Result<(), Refusal> {
         let mut left = length;
-        let mut chunk = [0; 32 << 10];
+        let mut chunk = [0; 16 << 10];
         while left > 0 {
             let wanted = chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             let piece = &mut chunk[..wanted];

@@ -1,6 +1,6 @@
 //! Writing an archive.
 
-use super::{ADDENDA, LONGEST_ENTRY, header, odd_root};
+use super::{ADDENDA, LONGEST_ENTRY, WINDOW, header, odd_root};
 use crate::seal::{Folder, addendum};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -51,7 +51,10 @@ pub fn write<W: Write>(bundle: &Path, name: &str, out: W) -> Result<W, ArchiveEr
     };
     let failed = |source| ArchiveError::Io { path: bundle.to_owned(), source };
     let mut frame = zstd::Encoder::new(out, LEVEL).map_err(failed)?;
+    // The frame's beginning is the same whatever the library would choose.
     frame.include_checksum(true).map_err(failed)?;
+    frame.include_contentsize(false).map_err(failed)?;
+    frame.window_log(WINDOW).map_err(failed)?;
     let mut tar = tar::Builder::new(frame);
     for (path, (root, file)) in &entries {
         let part = if *root == own.root { &own } else { added.as_ref().unwrap_or(&own) };

@@ -143,6 +143,7 @@ impl Report {
         };
         let version = &sealed.manifest.stuckproof;
         faults.foreign = (version != env!("CARGO_PKG_VERSION")).then(|| version.chars().take(40).collect());
+        source.check_name(&sealed.manifest.job, faults);
         files::closed_world(&sealed.manifest, &listing, faults);
         let held = files::digests(source, &sealed.manifest, &listing, faults);
         self.bundle = record::check(&self.path, source, &sealed, &held, faults);

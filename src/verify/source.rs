@@ -65,6 +65,15 @@ impl Source {
         }
     }
 
+    /// An archive's folder has the job's name, so that one bundle has one archive.
+    pub(super) fn check_name(&self, job: &str, faults: &mut Faults) {
+        if let Self::Packed { folder, .. } = self
+            && folder != job
+        {
+            faults.invalid(Rule::Archive, folder, "", "the archive's folder does not have the job's name");
+        }
+    }
+
     /// Everything in the folder.
     pub(super) fn list(&self) -> io::Result<Listing> {
         match self {
