@@ -272,6 +272,7 @@ fn header(job: &str) -> JobStarted {
         deadline_ms: None,
         deadline_from: None,
         phase_limit_ms: None,
+        attempt: None,
         warnings: Vec::new(),
         environment_changes: Vec::new(),
         bundle: "/home/ci/project/evidence/one".to_owned(),

@@ -13,7 +13,7 @@ pub fn reviewed(review: &Review, out: &mut impl Write) -> io::Result<()> {
     for verdict in &review.bundles {
         let word = if verdict.passed() { "pass" } else { "FAIL" };
         writeln!(out, "{word}  {}", Clean::line(&verdict.bundle.to_string_lossy()))?;
-        for decision in verdict.decisions.iter().filter(|decision| !decision.passed) {
+        for decision in verdict.decisions.iter().filter(|decision| decision.is_told()) {
             writeln!(out, "      {}: {}", decision.rule, Clean::line(&decision.found))?;
         }
     }
@@ -61,11 +61,15 @@ pub fn reviewed_junit(review: &Review, now: DateTime<Utc>) -> Vec<u8> {
 fn add_cases(suite: &mut Suite, classname: &str, decisions: &[Decision], answer: Answer) {
     for Decision { rule, item, passed, found } in decisions {
         let name = if item.is_empty() { (*rule).to_owned() } else { format!("{rule}: {item}") };
+        // What says that a bundle cannot be relied on is no test that failed.
+        let of_bundle = ["verify", "attempts"].contains(rule);
         let result = match answer {
             _ if *passed => Outcome::Success,
-            Answer::Invalid => Outcome::Error("stuckproof.invalid".to_owned(), found.clone()),
-            Answer::CannotTell => Outcome::Error("stuckproof.cannot_tell".to_owned(), found.clone()),
-            Answer::Valid | Answer::NotSucceeded => Outcome::Failure("stuckproof.rule", found.clone()),
+            Answer::Invalid if of_bundle => Outcome::Error("stuckproof.invalid".to_owned(), found.clone()),
+            Answer::CannotTell if of_bundle => {
+                Outcome::Error("stuckproof.cannot_tell".to_owned(), found.clone())
+            }
+            _ => Outcome::Failure("stuckproof.rule", found.clone()),
         };
         let (text, attachment) = (String::new(), None);
         suite.add(Case { name: &name, classname, ms: 0.0, result, text, attachment });
@@ -95,13 +99,12 @@ fn row(out: &mut impl Write, passed: bool, what: &str, why: &str) -> io::Result<
     writeln!(out, "| {word} | {} | {} |", cell(what), cell(why))
 }
 
-/// The rules that do not hold, or how many do.
+/// The rules that do not hold, or how many do, and what is to be told besides.
 fn decisive(verdict: &Verdict) -> String {
-    let failed: Vec<&Decision> = verdict.decisions.iter().filter(|decision| !decision.passed).collect();
-    match failed.as_slice() {
-        [] => format!("{} rules hold", verdict.decisions.len()),
-        failed => failed.iter().map(|d| format!("{}: {}", d.rule, d.found)).collect::<Vec<_>>().join("; "),
-    }
+    let told = verdict.decisions.iter().filter(|decision| decision.is_told());
+    let told = told.map(|decision| format!("{}: {}", decision.rule, decision.found));
+    let hold = verdict.passed().then(|| format!("{} rules hold", verdict.decisions.len()));
+    hold.into_iter().chain(told).collect::<Vec<_>>().join("; ")
 }
 
 /// Text that neither ends a cell nor marks anything up.

@@ -68,6 +68,12 @@ pub fn beside(bundle: &Path, suffix: &str) -> PathBuf {
     named.with_file_name(name)
 }
 
+/// SHA-256 of a bundle's manifest.
+pub fn digest(bundle: &Path) -> io::Result<Hex> {
+    let (digest, _) = Hex::of_all(Folder::open(bundle)?.file(MANIFEST)?)?;
+    Ok(digest)
+}
+
 /// Whether a bundle is sealed.
 #[must_use]
 pub fn is_sealed(bundle: &Path) -> bool {

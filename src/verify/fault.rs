@@ -48,11 +48,13 @@ pub enum Rule {
     Signer,
     /// The addenda are of this bundle, numbered and chained.
     Addendum,
+    /// The attempts at a job are all there, in their order, and the record of them follows from them.
+    Attempts,
 }
 
 impl Rule {
     /// Every rule, in the order of the documentation.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Readable,
         Self::Archive,
         Self::Sealed,
@@ -74,6 +76,7 @@ impl Rule {
         Self::Statement,
         Self::Signer,
         Self::Addendum,
+        Self::Attempts,
     ];
 
     /// The stable name.
@@ -101,6 +104,7 @@ impl Rule {
             Self::Statement => "statement",
             Self::Signer => "signer",
             Self::Addendum => "addendum",
+            Self::Attempts => "attempts",
         }
     }
 }

@@ -10,9 +10,11 @@ mod files;
 mod record;
 mod signature;
 mod source;
+mod tried;
 
 pub use fault::{Fault, Rule, Weight};
 pub use signature::Wanted;
+pub use tried::{Tried, verify_attempts};
 
 use crate::evidence::{Bundle, JobState};
 use crate::seal::addendum::Addendum;

@@ -25,13 +25,18 @@ impl Source {
         if archive::is_packed(path) {
             return Self::packed(path, faults);
         }
-        match Folder::open(path) {
-            Ok(folder) => Some(Self::Folder { place: path.to_owned(), folder }),
+        match Self::folder(path) {
+            Ok(folder) => Some(folder),
             Err(e) => {
                 faults.cannot_tell(Rule::Readable, ".", "", format!("the folder cannot be opened: {e}"));
                 None
             }
         }
+    }
+
+    /// Opens a folder.
+    pub(super) fn folder(path: &Path) -> io::Result<Self> {
+        Ok(Self::Folder { place: path.to_owned(), folder: Folder::open(path)? })
     }
 
     /// Opens an archive, whatever its name is.
@@ -56,7 +61,7 @@ impl Source {
                 let place = addendum::folder(place);
                 place.symlink_metadata().ok()?;
                 let shown = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                Some((shown, Folder::open(&place).map(|folder| Self::Folder { place, folder })))
+                Some((shown, Self::folder(&place)))
             }
             Self::Packed { archive, .. } => {
                 let folder = archive.addenda()?;

@@ -3,6 +3,7 @@
 mod archive;
 mod bad_input;
 mod baseline;
+mod clock;
 mod control;
 mod diff;
 mod exit_codes;

@@ -64,10 +64,12 @@ fn counts(report: &Report) -> Counts {
     })
 }
 
-/// The counts as expat, the parser of GitHub's and GitLab's tools' kind, reads them, with those of the suites' own words.
-fn by_expat(path: &Path) -> Counts {
+/// The counts as expat, the parser of GitHub's and GitLab's tools' kind, and as Python's junitparser read them, with those
+/// of the suites' own words.
+fn by_python(path: &Path) -> Counts {
     const SCRIPT: &str = "
 import sys, xml.etree.ElementTree as tree
+from junitparser import Error, Failure, JUnitXml, Skipped
 root = tree.parse(sys.argv[1]).getroot()
 cases = root.findall('testsuite/testcase')
 kinds = ['failure', 'error', 'skipped']
@@ -76,7 +78,14 @@ for suite in root:
     assert int(suite.get('tests')) == len(suite), suite.attrib
     for total, kind in (('failures', 'failure'), ('errors', 'error')):
         assert int(suite.get(total)) == len(suite.findall('testcase/' + kind)), suite.attrib
-print(sum(all(case.find(kind) is None for kind in kinds) for case in cases), *map(count, kinds))
+counts = [sum(all(case.find(kind) is None for kind in kinds) for case in cases), *map(count, kinds)]
+suites = list(JUnitXml.fromfile(sys.argv[1]))
+results = [case.result for suite in suites for case in suite]
+assert [case.name for suite in suites for case in suite] == [case.get('name') for case in cases]
+assert [suite.tests for suite in suites] == [len(list(suite)) for suite in suites]
+count = lambda kind: sum(any(isinstance(one, kind) for one in result) for result in results)
+assert counts == [results.count([]), count(Failure), count(Error), count(Skipped)], results
+print(*counts)
 ";
     let python = Command::new(environment("python")).args(["-c", SCRIPT]).arg(path).output();
     let python = python.expect("python starts");
@@ -160,7 +169,7 @@ fn every_ending_has_its_own_kind_of_case() {
                 wrong(case(&report, "stuckproof.build-1", "the build")).map(|(kind, ty, ..)| (kind, ty));
             assert_eq!(of_build, found);
         }
-        assert_eq!(by_expat(&job.folder.path().join(JUNIT)), counts(&report));
+        assert_eq!(by_python(&job.folder.path().join(JUNIT)), counts(&report));
     }
 }
 
@@ -353,7 +362,7 @@ fn no_text_breaks_the_report_of_a_review() {
     assert_eq!(identities.len(), decisions, "hosts drop cases of one name");
     let path = folder.path().join(JUNIT);
     fs::write(&path, &xml).expect("a file");
-    assert_eq!(by_expat(&path), counts(&report));
+    assert_eq!(by_python(&path), counts(&report));
 }
 
 /// A job in whose header, too, every text is somebody else's.
@@ -379,7 +388,7 @@ fn no_text_breaks_the_report() {
         let report = check(&job.bundle(), &xml);
         assert!(!xml.contains("planted"), "a password is nobody's business");
         if turn < 4 {
-            assert_eq!(by_expat(&job.folder.path().join(JUNIT)), counts(&report));
+            assert_eq!(by_python(&job.folder.path().join(JUNIT)), counts(&report));
         }
     }
 }
