@@ -339,6 +339,22 @@ mod tests {
     }
 
     #[test]
+    fn a_staged_file_gets_its_name_once_and_takes_nobody_elses() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("one.tar.zst");
+        let names = || std::fs::read_dir(folder.path()).unwrap().count();
+        drop(Staged::create(&path).unwrap());
+        assert_eq!(names(), 0, "what is not published is gone");
+        for (bytes, free) in [("first", true), ("second", false)] {
+            let staged = Staged::create(&path).unwrap();
+            staged.file().write_all(bytes.as_bytes()).unwrap();
+            assert_eq!(staged.publish_new().unwrap(), free);
+            assert_eq!(std::fs::read(&path).unwrap(), b"first");
+            assert_eq!(names(), 1);
+        }
+    }
+
+    #[test]
     fn an_append_only_file_is_never_an_old_one() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stdout.log");
