@@ -252,8 +252,8 @@ impl Begun {
         if let Err(e) = fsio::release(finished.bundle()) {
             finished.fail(e.to_string());
         }
-        if let Some(history) = history {
-            history::learn(history, finished.bundle());
+        if let Some(why) = history.and_then(|history| history::learn(history, finished.bundle())) {
+            say(&why);
         }
         finished.leave()
     }
@@ -283,6 +283,9 @@ fn finish_lost(owner: &Owner, work: &Path, plan: &Plan) -> Result<(), String> {
     if owner.bundle.join(evidence::EVENTS).exists() {
         let secrets = Arc::new(Secrets::collect(&plan.masking, std::env::vars_os(), &plan.argv));
         resume::finish_abandoned(&owner.bundle, None, &secrets, None).map_err(|e| e.to_string())?;
+        if let Some(why) = plan.history.clone().and_then(|history| history::learn(history, &owner.bundle)) {
+            say(&why);
+        }
     }
     if work.exists() { artifact::abandon(work).map_err(|e| e.to_string()) } else { Ok(()) }
 }
