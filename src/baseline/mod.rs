@@ -239,6 +239,7 @@ mod tests {
             deadline_ms: None,
             deadline_from: None,
             phase_limit_ms: None,
+            attempt: None,
             environment_changes: Vec::new(),
             bundle: String::new(),
             wire: String::new(),

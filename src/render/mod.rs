@@ -19,7 +19,7 @@ pub use diff::{difference, difference_page};
 pub use markdown::markdown;
 pub use reviewed::{reviewed, reviewed_markdown};
 pub use status::{live, past};
-pub use verified::verified;
+pub use verified::{verified, verified_attempts};
 
 use crate::event::{Cancellability, HostReported, OpenPhase};
 use crate::evidence::{Build, Bundle, ErrorLine, Evidence, Request};

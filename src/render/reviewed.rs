@@ -1,7 +1,7 @@
 //! A review, as a table for people and as Markdown for a page of the CI host.
 
 use super::text::Clean;
-use crate::review::{Decision, Review, Verdict};
+use crate::review::{Review, Verdict};
 use std::io::{self, Write};
 
 /// Prints a review for people.
@@ -9,7 +9,7 @@ pub fn reviewed(review: &Review, out: &mut impl Write) -> io::Result<()> {
     for verdict in &review.bundles {
         let word = if verdict.passed() { "pass" } else { "FAIL" };
         writeln!(out, "{word}  {}", Clean::line(&verdict.bundle.to_string_lossy()))?;
-        for decision in verdict.decisions.iter().filter(|decision| !decision.passed) {
+        for decision in verdict.decisions.iter().filter(|decision| decision.is_told()) {
             writeln!(out, "      {}: {}", decision.rule, Clean::line(&decision.found))?;
         }
     }
@@ -38,13 +38,12 @@ fn row(out: &mut impl Write, passed: bool, what: &str, why: &str) -> io::Result<
     writeln!(out, "| {word} | {} | {} |", cell(what), cell(why))
 }
 
-/// The rules that do not hold, or how many do.
+/// The rules that do not hold, or how many do, and what is to be told besides.
 fn decisive(verdict: &Verdict) -> String {
-    let failed: Vec<&Decision> = verdict.decisions.iter().filter(|decision| !decision.passed).collect();
-    match failed.as_slice() {
-        [] => format!("{} rules hold", verdict.decisions.len()),
-        failed => failed.iter().map(|d| format!("{}: {}", d.rule, d.found)).collect::<Vec<_>>().join("; "),
-    }
+    let told = verdict.decisions.iter().filter(|decision| decision.is_told());
+    let told = told.map(|decision| format!("{}: {}", decision.rule, decision.found));
+    let hold = verdict.passed().then(|| format!("{} rules hold", verdict.decisions.len()));
+    hold.into_iter().chain(told).collect::<Vec<_>>().join("; ")
 }
 
 /// Text that neither ends a cell nor marks anything up.

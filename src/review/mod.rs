@@ -8,10 +8,11 @@ mod rules;
 
 pub use policy::{Policy, PolicyError};
 
+use crate::attempts::{self, ATTEMPTS};
 use crate::digest::Hex;
 use crate::seal::Folder;
 use crate::sign::KeyError;
-use crate::verify::{Answer, Wanted, verify};
+use crate::verify::{Answer, Wanted, verify, verify_attempts};
 use rules::Asked;
 use serde::Serialize;
 use serde_json::Value;
@@ -91,6 +92,14 @@ impl Verdict {
     }
 }
 
+impl Decision {
+    /// Whether a person is to read it: what does not hold, and what other attempts at a job came to.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        !self.passed || self.rule == rules::ATTEMPTS
+    }
+}
+
 impl Review {
     /// Whether every bundle and every subject passed.
     #[must_use]
@@ -141,8 +150,9 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, ReviewError> {
     if found.is_empty() { Err(ReviewError::Nothing) } else { Ok(found) }
 }
 
+/// Whether this is one job: a bundle, or the folder of all attempts at it.
 fn is_bundle(path: &Path) -> bool {
-    ["manifest.json", "events.jsonl"].iter().any(|name| path.join(name).symlink_metadata().is_ok())
+    ["manifest.json", "events.jsonl", ATTEMPTS].iter().any(|name| path.join(name).symlink_metadata().is_ok())
 }
 
 /// Reviews bundles on all processors. `now` is what ages are counted to.
@@ -167,7 +177,11 @@ pub fn review(
                 loop {
                     let place = next.fetch_add(1, Ordering::Relaxed);
                     let Some(path) = bundles.get(place) else { return };
-                    let verdict = rules::judge(verify(path, &wanted), &asked);
+                    let verdict = if attempts::are_in(path) {
+                        rules::judge_last(verify_attempts(path, &wanted), &asked)
+                    } else {
+                        rules::judge(verify(path, &wanted), &asked)
+                    };
                     done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((place, verdict));
                 }
             });
@@ -205,6 +219,7 @@ fn subject(path: &Path, bundles: &[Verdict]) -> Decision {
 /// The baseline of a reference, which must verify itself.
 fn baseline(path: &Path, wanted: &Wanted) -> Result<Value, ReviewError> {
     let wrong = |why: String| ReviewError::Reference { path: path.to_owned(), why };
+    let path = &attempts::last_of(path).map_err(|e| wrong(e.to_string()))?;
     if let Some(fault) = verify(path, wanted).faults.first() {
         return Err(wrong(format!("{}: {}", fault.file, fault.what)));
     }

@@ -1,18 +1,22 @@
 //! The rules of a policy, each with what was found.
 
 use super::{Decision, Policy, Verdict};
+use crate::attempts::came_to;
 use crate::baseline::BASELINE;
 use crate::event::{ArtifactKind, ArtifactOutcome, ValidationStatus};
-use crate::evidence::{Bundle, CRITERIA, Finding, findings};
+use crate::evidence::{Bundle, CRITERIA, Evidence, Finding, findings};
 use crate::seal::Folder;
 use crate::seal::addendum::{Addendum, Kind, Status};
-use crate::verify::{Answer, Report};
+use crate::verify::{Answer, Report, Tried};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use std::io::Read;
 
 /// More than any baseline has.
 const LONGEST: u64 = 8 << 20;
+
+/// The rule on a job that was tried several times.
+pub(super) const ATTEMPTS: &str = "attempts";
 
 /// What the rules are asked with.
 pub(super) struct Asked<'a> {
@@ -39,20 +43,56 @@ pub(super) fn judge(report: Report, asked: &Asked) -> Verdict {
     Verdict { bundle: report.path, job, answer, decisions, engines }
 }
 
+/// Judges a job by the last attempt at it, and tells of all of them.
+pub(super) fn judge_last(mut tried: Tried, asked: &Asked) -> Verdict {
+    let answer = tried.answer();
+    let mut found: Vec<String> =
+        tried.attempts.iter().zip(1..).map(|(report, number)| attempt(report, number)).collect();
+    let fault = tried.faults.first();
+    found.extend(
+        fault.map(|fault| format!("{}: {} {}: {}", fault.rule.name(), fault.file, fault.field, fault.what)),
+    );
+    let of_attempts = Decision {
+        rule: ATTEMPTS,
+        passed: matches!(answer, Answer::Valid | Answer::NotSucceeded),
+        found: found.join("; "),
+    };
+    // A folder of attempts has at least one.
+    let last = tried.attempts.pop().map(|last| judge(last, asked));
+    let mut decisions = last.as_ref().map(|last| last.decisions.clone()).unwrap_or_default();
+    decisions.retain(|decision| decision.rule != ATTEMPTS);
+    decisions.push(of_attempts);
+    let (job, engines) = last.map(|last| (last.job, last.engines)).unwrap_or_default();
+    Verdict { bundle: tried.path, job, answer, decisions, engines }
+}
+
+/// What became of an attempt, in a few words.
+fn attempt(report: &Report, number: u32) -> String {
+    let found = match &report.bundle {
+        Some(bundle) => came_to(bundle.evidence.state, bundle.evidence.cause.as_deref()),
+        None => "it cannot be read".to_owned(),
+    };
+    format!("attempt {number}: {found}")
+}
+
+/// What is to be said of an attempt that is judged without the others.
+fn one_of_several(evidence: &Evidence) -> Option<Decision> {
+    let number = evidence.header.attempt.as_ref()?.number;
+    let found =
+        format!("it is attempt {number}, judged alone; give the folder of all attempts to see the others");
+    Some(Decision { rule: ATTEMPTS, passed: true, found })
+}
+
 fn rules(bundle: &Bundle, addenda: &[Addendum], asked: &Asked) -> Vec<Decision> {
     let Asked { policy, now, .. } = asked;
     let (evidence, summary) = (&bundle.evidence, &bundle.summary);
     let decide = |rule, passed, found: String| Decision { rule, passed, found };
-    let state = serde_json::to_value(evidence.state).unwrap_or_default();
     let mut made = vec![decide(
         "states",
         policy.states.contains(&evidence.state),
-        format!(
-            "{}{}",
-            state.as_str().unwrap_or_default(),
-            evidence.cause.as_ref().map_or(String::new(), |c| format!(" ({c})"))
-        ),
+        came_to(evidence.state, evidence.cause.as_deref()),
     )];
+    made.extend(one_of_several(evidence));
     if policy.observed {
         made.push(decide(
             "observed",

@@ -1,7 +1,7 @@
 //! Facts that come after the seal, in a folder beside the bundle: each names the manifest and the fact before it.
 
 use super::statement::Statement;
-use super::{Folder, MANIFEST, PAYLOAD_TYPE, Subject};
+use super::{Folder, PAYLOAD_TYPE, Subject};
 use crate::digest::Hex;
 use crate::evidence::document;
 use crate::fsio::{FsError, write_all_atomic};
@@ -119,8 +119,7 @@ pub fn add(
     at: chrono::DateTime<chrono::Utc>,
     key: Option<&SigningKey>,
 ) -> Result<PathBuf, AddendumError> {
-    let manifest = Folder::open(bundle).and_then(|folder| Hex::of_all(folder.file(MANIFEST)?));
-    let (manifest, _) = manifest.map_err(|_| AddendumError::NotSealed(bundle.to_owned()))?;
+    let manifest = super::digest(bundle).map_err(|_| AddendumError::NotSealed(bundle.to_owned()))?;
     let folder = folder(bundle);
     std::fs::create_dir_all(&folder).map_err(|e| FsError::new("create", &folder, e))?;
     // Two that add at the same moment come one after the other. Some file systems have no locks.

@@ -57,6 +57,12 @@ pub enum SealError {
     File(#[from] FsError),
 }
 
+/// SHA-256 of a bundle's manifest.
+pub fn digest(bundle: &Path) -> io::Result<Hex> {
+    let (digest, _) = Hex::of_all(Folder::open(bundle)?.file(MANIFEST)?)?;
+    Ok(digest)
+}
+
 /// Whether a bundle is sealed.
 #[must_use]
 pub fn is_sealed(bundle: &Path) -> bool {

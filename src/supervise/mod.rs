@@ -60,6 +60,7 @@ pub use spawn::{EXEC_VERB, Seat, SpawnError, become_command, exec};
 pub use status::{Live, LiveBuild, LivePhase, LiveRequest};
 
 use crate::artifact::Wishes;
+use crate::event::NthAttempt;
 use crate::history::History;
 use crate::mask::Rules;
 use std::ffi::OsString;
@@ -109,6 +110,8 @@ pub struct Plan {
     pub heartbeat: Heartbeat,
     /// Earlier builds; none where the user wants none.
     pub history: Option<History>,
+    /// Which attempt this is, where the job may be tried again.
+    pub attempt: Option<NthAttempt>,
 }
 
 /// What to do when a build stalls.

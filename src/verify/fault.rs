@@ -46,11 +46,13 @@ pub enum Rule {
     Signer,
     /// The addenda are of this bundle, numbered and chained.
     Addendum,
+    /// The attempts at a job are all there, in their order, and the record of them follows from them.
+    Attempts,
 }
 
 impl Rule {
     /// Every rule, in the order of the documentation.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Readable,
         Self::Sealed,
         Self::Manifest,
@@ -71,6 +73,7 @@ impl Rule {
         Self::Statement,
         Self::Signer,
         Self::Addendum,
+        Self::Attempts,
     ];
 
     /// The stable name.
@@ -97,6 +100,7 @@ impl Rule {
             Self::Statement => "statement",
             Self::Signer => "signer",
             Self::Addendum => "addendum",
+            Self::Attempts => "attempts",
         }
     }
 }

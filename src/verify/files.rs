@@ -60,10 +60,10 @@ pub(super) fn manifest(folder: &Folder, listing: &Listing, faults: &mut Faults) 
     Some(Sealed { manifest, digest: Hex::of(&bytes).to_string() })
 }
 
-/// The format of a manifest that may be of a later version.
-fn format_of(bytes: &[u8]) -> Option<u64> {
-    let manifest: serde_json::Value = serde_json::from_slice(bytes).ok()?;
-    manifest.get("format")?.as_u64()
+/// The format of a document that may be of a later version.
+pub(super) fn format_of(bytes: &[u8]) -> Option<u64> {
+    let document: serde_json::Value = serde_json::from_slice(bytes).ok()?;
+    document.get("format")?.as_u64()
 }
 
 fn check_manifest(manifest: &Manifest, bytes: &[u8], faults: &mut Faults) {

@@ -9,9 +9,11 @@ mod fault;
 mod files;
 mod record;
 mod signature;
+mod tried;
 
 pub use fault::{Fault, Rule, Weight};
 pub use signature::Wanted;
+pub use tried::{Tried, verify_attempts};
 
 use crate::evidence::{Bundle, JobState};
 use crate::seal::Folder;
