@@ -7,6 +7,7 @@ mod diff;
 mod explain;
 mod finalize;
 mod history;
+mod hosts;
 mod keep;
 mod masking;
 mod pack;
@@ -54,6 +55,8 @@ enum Verb {
     Diff(diff::Options),
     /// Finish bundles whose runner was lost.
     Finalize(finalize::Options),
+    /// Tell which CI host is assumed here, and how long each gives a job to end.
+    Hosts(hosts::Options),
     /// Look after what jobs without success have written.
     Quarantine(quarantine::Options),
     /// Play a script with a simulated builder, to test a CI without a GPU.
@@ -124,6 +127,7 @@ pub fn main() -> ExitCode {
         Verb::Show(options) => show::main(&options),
         Verb::Diff(options) => diff::main(&options),
         Verb::Finalize(options) => finalize::main(options),
+        Verb::Hosts(options) => hosts::main(&options),
         Verb::Quarantine(options) => quarantine::main(&options),
         Verb::Simulate(options) => simulate::main(options),
         Verb::Verify(options) => verify::main(&options),
