@@ -202,7 +202,7 @@ fn write(bundle: &Path, job: &str, template: &Baseline) {
     assert_eq!(events.len(), EVENTS);
     events[1..].iter().for_each(|event| log.append(event).expect("the log can be written"));
     log.flush().expect("the log can be written");
-    let own = Baseline { job: job.to_owned(), ..template.clone() };
+    let own = Baseline { job: job.to_owned(), t_ns: at(0).0, ..template.clone() };
     std::fs::write(bundle.join(BASELINE), document(&own)).expect("the bundle can be written");
     let derived = evidence::write(bundle).expect("the bundle can be derived");
     seal(&derived, None).expect("the bundle can be sealed");
