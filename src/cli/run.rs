@@ -254,8 +254,8 @@ impl Begun {
         if let Err(e) = fsio::release(finished.bundle()) {
             finished.fail(e.to_string());
         }
-        if let Some(history) = history {
-            history::learn(history, finished.bundle());
+        if let Some(why) = history.and_then(|history| history::learn(history, finished.bundle())) {
+            say(&why);
         }
         let bundle = finished.bundle().to_owned();
         finished.leave(&mut |late| {
@@ -289,6 +289,9 @@ fn finish_lost(owner: &Owner, work: &Path, path: &Path, plan: &Plan) -> Result<(
         say(&format!("job {job} was lost while it was building {path}; it is finished first"));
         let secrets = Arc::new(Secrets::collect(&plan.masking, std::env::vars_os(), &plan.argv));
         resume::finish_abandoned(&owner.bundle, None, &secrets, None).map_err(|e| e.to_string())?;
+        if let Some(why) = plan.history.clone().and_then(|history| history::learn(history, &owner.bundle)) {
+            say(&why);
+        }
     } else {
         say(&format!(
             "job {job} was lost while it was building {path}, and its bundle is gone; what it wrote is set aside"

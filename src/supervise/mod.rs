@@ -47,7 +47,7 @@ mod waiter;
 pub use bundle::{BundleError, DEFAULT_FOLDER, create_empty, new_job, runner_lives};
 pub use finished::{Finished, Left};
 pub use heartbeat::Heartbeat;
-pub use host::{Host, Patience, host_names, host_report, markdown as host_table};
+pub use host::{Host, HostRow, Patience, host_names, host_report, markdown as host_table, rows as host_rows};
 pub use interim::WriteInterim;
 pub use job::Job;
 pub use keep::{settle_output, settle_validation};
