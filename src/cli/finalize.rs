@@ -1,7 +1,7 @@
 //! `stuckproof finalize`.
 
 use super::masking::Masking;
-use super::{fail, history, say, signing_key};
+use super::{fail, history, refuse_packed, say, signing_key};
 use crate::attempts;
 use crate::event::HostReported;
 use crate::evidence::{self, EVENTS, EVIDENCE};
@@ -84,6 +84,9 @@ fn attempts_in(folder: &Path) -> Vec<PathBuf> {
 
 /// The bundle that a folder is, or the bundles in it.
 fn bundles_in(folder: &Path) -> Vec<Result<PathBuf, String>> {
+    if let Err(why) = refuse_packed(folder) {
+        return vec![Err(why)];
+    }
     let is_bundle =
         |path: &Path| [EVENTS, EVIDENCE].iter().any(|name| path.join(name).symlink_metadata().is_ok());
     if is_bundle(folder) {

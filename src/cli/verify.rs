@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// The bundles' folders; of a job that was tried several times all attempts are verified, and the last one decides
+    /// The bundles' folders, or what `stuckproof pack` made of them; of a job that was tried several times all attempts are verified, and the last one decides
     /// whether the job succeeded
     #[arg(required = true, value_name = "BUNDLE")]
     bundles: Vec<PathBuf>,

@@ -8,9 +8,9 @@ mod rules;
 
 pub use policy::{Policy, PolicyError};
 
+use crate::archive::is_packed;
 use crate::attempts::{self, ATTEMPTS};
 use crate::digest::Hex;
-use crate::seal::Folder;
 use crate::sign::KeyError;
 use crate::verify::{Answer, Wanted, verify, verify_attempts};
 use rules::Asked;
@@ -54,6 +54,8 @@ pub enum ReviewError {
 pub struct Decision {
     /// The rule: a key of the policy, or `verify`.
     pub rule: &'static str,
+    /// What it was asked of, where a rule is asked several times: the criterion, the field, the engine; else empty.
+    pub item: String,
     /// Whether it holds.
     pub passed: bool,
     /// What was found.
@@ -120,7 +122,7 @@ impl Review {
     }
 }
 
-/// The bundles that paths name: bundles, folders of bundles, and `@FILE` with a path a line.
+/// The bundles that paths name: bundles, packed or not, folders of bundles, and `@FILE` with a path a line.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, ReviewError> {
     let mut found = Vec::new();
     for path in paths {
@@ -131,14 +133,14 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, ReviewError> {
                     .map_err(|source| ReviewError::Path { path: list.to_owned(), source })?;
                 found.extend(text.lines().filter(|line| !line.is_empty()).map(PathBuf::from));
             }
-            None if is_bundle(path) => found.push(path.clone()),
+            None if is_bundle(path) || is_packed(path) => found.push(path.clone()),
             None => {
                 let failed = |source| ReviewError::Path { path: path.clone(), source };
                 let mut inside = Vec::new();
                 for entry in std::fs::read_dir(path).map_err(failed)? {
                     let entry = entry.map_err(failed)?.path();
                     let beside = entry.extension().is_some_and(|extension| extension == "addenda");
-                    if entry.is_dir() && !beside {
+                    if entry.is_dir() && !beside || is_packed(&entry) {
                         inside.push(entry);
                     }
                 }
@@ -213,15 +215,16 @@ fn subject(path: &Path, bundles: &[Verdict]) -> Decision {
             }
         }
     };
-    Decision { rule: "subject", passed, found }
+    Decision { rule: "subject", item: shown.to_string(), passed, found }
 }
 
 /// The baseline of a reference, which must verify itself.
 fn baseline(path: &Path, wanted: &Wanted) -> Result<Value, ReviewError> {
     let wrong = |why: String| ReviewError::Reference { path: path.to_owned(), why };
     let path = &attempts::last_of(path).map_err(|e| wrong(e.to_string()))?;
-    if let Some(fault) = verify(path, wanted).faults.first() {
-        return Err(wrong(format!("{}: {}", fault.file, fault.what)));
+    let report = verify(path, wanted);
+    match report.faults.first() {
+        Some(fault) => Err(wrong(format!("{}: {}", fault.file, fault.what))),
+        None => rules::baseline(&report).map_err(wrong),
     }
-    rules::baseline(&Folder::open(path).map_err(|e| wrong(e.to_string()))?).map_err(wrong)
 }

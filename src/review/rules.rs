@@ -2,18 +2,12 @@
 
 use super::{Decision, Policy, Verdict};
 use crate::attempts::came_to;
-use crate::baseline::BASELINE;
 use crate::event::{ArtifactKind, ArtifactOutcome, ValidationStatus};
 use crate::evidence::{Bundle, CRITERIA, Evidence, Finding, findings};
-use crate::seal::Folder;
 use crate::seal::addendum::{Addendum, Kind, Status};
 use crate::verify::{Answer, Report, Tried};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use std::io::Read;
-
-/// More than any baseline has.
-const LONGEST: u64 = 8 << 20;
 
 /// The rule on a job that was tried several times.
 pub(super) const ATTEMPTS: &str = "attempts";
@@ -33,7 +27,7 @@ pub(super) fn judge(report: Report, asked: &Asked) -> Verdict {
         Some(fault) => format!("{}: {} {}: {}", fault.rule.name(), fault.file, fault.field, fault.what),
         None => "it is what was sealed".to_owned(),
     };
-    let mut decisions = vec![Decision { rule: "verify", passed: verified, found }];
+    let mut decisions = vec![Decision { rule: "verify", item: String::new(), passed: verified, found }];
     if let Some(bundle) = report.bundle.as_ref().filter(|_| verified) {
         decisions.extend(rules(bundle, &report.addenda, asked));
         decisions.extend(drift(&report, asked));
@@ -54,6 +48,7 @@ pub(super) fn judge_last(mut tried: Tried, asked: &Asked) -> Verdict {
     );
     let of_attempts = Decision {
         rule: ATTEMPTS,
+        item: String::new(),
         passed: matches!(answer, Answer::Valid | Answer::NotSucceeded),
         found: found.join("; "),
     };
@@ -80,13 +75,13 @@ fn one_of_several(evidence: &Evidence) -> Option<Decision> {
     let number = evidence.header.attempt.as_ref()?.number;
     let found =
         format!("it is attempt {number}, judged alone; give the folder of all attempts to see the others");
-    Some(Decision { rule: ATTEMPTS, passed: true, found })
+    Some(Decision { rule: ATTEMPTS, item: String::new(), passed: true, found })
 }
 
 fn rules(bundle: &Bundle, addenda: &[Addendum], asked: &Asked) -> Vec<Decision> {
     let Asked { policy, now, .. } = asked;
     let (evidence, summary) = (&bundle.evidence, &bundle.summary);
-    let decide = |rule, passed, found: String| Decision { rule, passed, found };
+    let decide = |rule, passed, found: String| Decision { rule, item: String::new(), passed, found };
     let mut made = vec![decide(
         "states",
         policy.states.contains(&evidence.state),
@@ -154,7 +149,7 @@ fn criterion(bundle: &Bundle, number: usize) -> Decision {
         let whose = on.build.map_or_else(|| "the job".to_owned(), |build| format!("build {build}"));
         found = format!("{found}; {whose}: {wrong}");
     }
-    Decision { rule: "criteria", passed, found }
+    Decision { rule: "criteria", item: CRITERIA[number - 1].to_owned(), passed, found }
 }
 
 fn validated(in_the_job: ValidationStatus, addenda: &[Addendum]) -> Decision {
@@ -164,31 +159,37 @@ fn validated(in_the_job: ValidationStatus, addenda: &[Addendum]) -> Decision {
         (None, ValidationStatus::Pass) => (true, "in the job".to_owned()),
         (None, _) => (false, "no validation has passed".to_owned()),
     };
-    Decision { rule: "validated", passed, found }
+    Decision { rule: "validated", item: String::new(), passed, found }
 }
 
 /// The fields that must be those of the reference.
 fn drift(report: &Report, asked: &Asked) -> Vec<Decision> {
     let Some(reference) = asked.reference else { return Vec::new() };
-    let own = Folder::open(&report.path).map_err(|e| e.to_string()).and_then(|folder| baseline(&folder));
+    let own = baseline(report);
     let decide = |pointer: &String| {
         let (wanted, found) = match &own {
             Ok(own) => (reference.pointer(pointer), own.pointer(pointer)),
-            Err(why) => return Decision { rule: "drift", passed: false, found: why.clone() },
+            Err(why) => {
+                return Decision { rule: "drift", item: pointer.clone(), passed: false, found: why.clone() };
+            }
         };
         let text = |value: Option<&Value>| value.map_or("nothing".to_owned(), Value::to_string);
         let found_text = format!("{pointer}: {}, the reference has {}", text(found), text(wanted));
-        Decision { rule: "drift", passed: found.is_some() && found == wanted, found: found_text }
+        Decision {
+            rule: "drift",
+            item: pointer.clone(),
+            passed: found.is_some() && found == wanted,
+            found: found_text,
+        }
     };
     asked.policy.drift.iter().map(decide).collect()
 }
 
 /// The baseline of a bundle that was verified.
-pub(super) fn baseline(folder: &Folder) -> Result<Value, String> {
-    let mut bytes = Vec::new();
-    let read = folder.file(BASELINE).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
-    read.map_err(|e| format!("{BASELINE} cannot be read: {e}"))?;
-    serde_json::from_slice(&bytes).map_err(|e| format!("{BASELINE} is no JSON: {e}"))
+pub(super) fn baseline(report: &Report) -> Result<Value, String> {
+    let bundle = report.bundle.as_ref().ok_or("nothing follows from its log")?;
+    let baseline = bundle.baseline.as_ref().map_err(Clone::clone)?;
+    serde_json::to_value(baseline).map_err(|e| e.to_string())
 }
 
 /// Digests of the engines that were published.

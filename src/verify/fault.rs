@@ -8,6 +8,8 @@ use serde::Serialize;
 pub enum Rule {
     /// Everything can be read.
     Readable,
+    /// The archive, where there is one, is in the form in which stuckproof writes it.
+    Archive,
     /// There is a manifest.
     Sealed,
     /// The manifest is one that stuckproof writes.
@@ -52,8 +54,9 @@ pub enum Rule {
 
 impl Rule {
     /// Every rule, in the order of the documentation.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Readable,
+        Self::Archive,
         Self::Sealed,
         Self::Manifest,
         Self::ClosedWorld,
@@ -81,6 +84,7 @@ impl Rule {
     pub fn name(self) -> &'static str {
         match self {
             Self::Readable => "readable",
+            Self::Archive => "archive",
             Self::Sealed => "sealed",
             Self::Manifest => "manifest",
             Self::ClosedWorld => "closed_world",

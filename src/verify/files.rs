@@ -1,12 +1,12 @@
 //! The files of a bundle against its manifest.
 
 use super::fault::{Faults, Rule};
+use super::source::{Content, Source};
 use crate::baseline::BASELINE;
 use crate::digest::{Hex, Sum};
 use crate::evidence::{DERIVED, EVENTS, document};
-use crate::seal::{Entry, Folder, Listing, MANIFEST, Manifest, SIGNATURE, odd_path};
+use crate::seal::{Entry, Listing, MANIFEST, Manifest, SIGNATURE, odd_path};
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
 /// More than any derived file has. Longer ones are not read into memory.
@@ -23,7 +23,7 @@ pub(super) struct Sealed {
 }
 
 /// Reads the manifest; `None` where there is none to go by.
-pub(super) fn manifest(folder: &Folder, listing: &Listing, faults: &mut Faults) -> Option<Sealed> {
+pub(super) fn manifest(source: &Source, listing: &Listing, faults: &mut Faults) -> Option<Sealed> {
     let there = |name: &str| listing.files.iter().any(|file| file == name);
     if !there(MANIFEST) {
         if !listing.odd.iter().any(|odd| odd.name == MANIFEST) {
@@ -36,7 +36,7 @@ pub(super) fn manifest(folder: &Folder, listing: &Listing, faults: &mut Faults) 
         }
         return None;
     }
-    let bytes = match read(folder, MANIFEST, LONGEST_MANIFEST) {
+    let bytes = match read(source, MANIFEST, LONGEST_MANIFEST) {
         Ok(bytes) => bytes,
         Err(e) => {
             faults.cannot_tell(Rule::Readable, MANIFEST, "", e.to_string());
@@ -135,7 +135,7 @@ pub(super) fn closed_world(manifest: &Manifest, listing: &Listing, faults: &mut 
 
 /// Digests every file but the log, and gives the bytes of those that are compared.
 pub(super) fn digests(
-    folder: &Folder,
+    source: &Source,
     manifest: &Manifest,
     listing: &Listing,
     faults: &mut Faults,
@@ -145,12 +145,12 @@ pub(super) fn digests(
     for entry in manifest.files.iter().filter(there) {
         let kept = DERIVED.into_iter().chain([BASELINE]).find(|name| *name == entry.path);
         let digested = match kept {
-            Some(name) => read(folder, name, LONGEST).map(|bytes| {
+            Some(name) => read(source, name, LONGEST).map(|bytes| {
                 let digest = (Hex::of(&bytes), bytes.len() as u64);
                 held.insert(name, bytes);
                 digest
             }),
-            None => folder.file(&entry.path).and_then(Hex::of_all),
+            None => source.file(&entry.path).and_then(Hex::of_all),
         };
         match digested {
             Ok((sha256, size)) => compare(entry, &sha256, size, faults),
@@ -172,9 +172,9 @@ pub(super) fn compare(entry: &Entry, sha256: &Hex, size: u64, faults: &mut Fault
 }
 
 /// A whole file of limited length.
-pub(super) fn read(folder: &Folder, name: &str, longest: u64) -> io::Result<Vec<u8>> {
-    let file = folder.file(name)?;
-    let length = file.metadata()?.len();
+pub(super) fn read(source: &Source, name: &str, longest: u64) -> io::Result<Vec<u8>> {
+    let file = source.file(name)?;
+    let length = file.length;
     if length > longest {
         let what = format!("it has {length} bytes, more than are read");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
@@ -186,12 +186,12 @@ pub(super) fn read(folder: &Folder, name: &str, longest: u64) -> io::Result<Vec<
 
 /// The log, digested while it is read.
 pub(super) struct Digesting {
-    inner: BufReader<File>,
+    inner: BufReader<Content>,
     pub(super) sum: Sum,
 }
 
 impl Digesting {
-    pub(super) fn new(file: File) -> Self {
+    pub(super) fn new(file: Content) -> Self {
         Self { inner: BufReader::with_capacity(256 << 10, file), sum: Sum::default() }
     }
 

@@ -3,31 +3,31 @@
 use super::differ;
 use super::fault::{Faults, Rule};
 use super::files::{Digesting, Sealed, compare};
+use super::source::Source;
 use crate::baseline::{self, BASELINE, Baseline};
 use crate::digest::Hex;
 use crate::event::{Encoder, Ending, EventKind, Line, LogFault, LogReader};
 use crate::evidence::{self, Bundle, EVENTS, EvidenceError, document};
-use crate::seal::{Folder, MANIFEST};
+use crate::seal::MANIFEST;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Reads the log once: its digest, its lines, and the bundle that follows from them.
 pub(super) fn check(
     path: &Path,
-    folder: &Folder,
+    source: &Source,
     sealed: &Sealed,
     held: &BTreeMap<&'static str, Vec<u8>>,
     faults: &mut Faults,
 ) -> Option<Bundle> {
     let entry = sealed.manifest.files.iter().find(|entry| entry.path == EVENTS)?;
     // One that is not there, or is no plain file, is told of already.
-    let mut source = Digesting::new(folder.file(EVENTS).ok()?);
+    let mut log = Digesting::new(source.file(EVENTS).ok()?);
     let baseline = read_baseline(held.get(BASELINE), faults);
     let mut lines = Lines::default();
-    let read =
-        evidence::read(path, LogReader::new(&mut source), baseline, |line, text| lines.see(line, text));
-    match source.drain() {
-        Ok(()) => compare(entry, &source.sum.hex(), source.sum.bytes(), faults),
+    let read = evidence::read(path, LogReader::new(&mut log), baseline, |line, text| lines.see(line, text));
+    match log.drain() {
+        Ok(()) => compare(entry, &log.sum.hex(), log.sum.bytes(), faults),
         Err(e) => faults.cannot_tell(Rule::Readable, EVENTS, "", e.to_string()),
     }
     if let Some(line) = lines.strange {

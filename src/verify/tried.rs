@@ -5,10 +5,10 @@
 
 use super::fault::{Faults, Rule, Weight};
 use super::files::{format_of, read};
+use super::source::Source;
 use super::{Answer, Fault, Report, Wanted, differ, verify};
 use crate::attempts::{self, ATTEMPTS, Attempts};
 use crate::evidence::{self, Bundle, EVENTS, document};
-use crate::seal::Folder;
 use std::path::{Path, PathBuf};
 
 /// The longest record that is read.
@@ -44,7 +44,7 @@ impl Tried {
 pub fn verify_attempts(path: &Path, wanted: &Wanted) -> Tried {
     let attempts: Vec<Report> = bundles(path).iter().map(|bundle| verify(bundle, wanted)).collect();
     let mut faults = Faults::default();
-    match Folder::open(path) {
+    match Source::folder(path) {
         Ok(folder) => check(path, &folder, &attempts, &mut faults),
         Err(e) => faults.cannot_tell(Rule::Readable, ".", "", format!("the folder cannot be opened: {e}")),
     }
@@ -58,7 +58,7 @@ fn bundles(folder: &Path) -> Vec<PathBuf> {
     std::iter::once(folder.join(attempts::bundle_name(1))).chain(later).collect()
 }
 
-fn check(path: &Path, folder: &Folder, attempts: &[Report], faults: &mut Faults) {
+fn check(path: &Path, folder: &Source, attempts: &[Report], faults: &mut Faults) {
     alone(path, attempts.len(), faults);
     linked(attempts, faults);
     let bundles: Vec<&Bundle> = attempts.iter().filter_map(|report| report.bundle.as_ref()).collect();
@@ -79,7 +79,7 @@ fn check(path: &Path, folder: &Folder, attempts: &[Report], faults: &mut Faults)
 }
 
 /// The record, where it is one.
-fn record(folder: &Folder, faults: &mut Faults) -> Option<Attempts> {
+fn record(folder: &Source, faults: &mut Faults) -> Option<Attempts> {
     let bytes = match read(folder, ATTEMPTS, LONGEST) {
         Ok(bytes) => bytes,
         Err(e) => {
@@ -102,7 +102,7 @@ fn record(folder: &Folder, faults: &mut Faults) -> Option<Attempts> {
 }
 
 /// The record is what follows from the attempts, and each of them but the last was one after which another may come.
-fn follows(record: &Attempts, folder: &Folder, bundles: &[&Bundle], faults: &mut Faults) {
+fn follows(record: &Attempts, folder: &Source, bundles: &[&Bundle], faults: &mut Faults) {
     let wanted = document(&Attempts::of(record.retries, record.ended.clone(), bundles));
     compare(folder, ATTEMPTS, &wanted, "it is not what follows from the attempts beside it", faults);
     if bundles.len() as u64 > u64::from(record.retries) + 1 {
@@ -117,7 +117,7 @@ fn follows(record: &Attempts, folder: &Folder, bundles: &[&Bundle], faults: &mut
     }
 }
 
-fn compare(folder: &Folder, name: &str, wanted: &[u8], what: &str, faults: &mut Faults) {
+fn compare(folder: &Source, name: &str, wanted: &[u8], what: &str, faults: &mut Faults) {
     match read(folder, name, LONGEST) {
         Ok(bytes) if bytes == wanted => {}
         Ok(bytes) => faults.by_our_rules(Rule::Attempts, name, &differ::first(wanted, &bytes), what),

@@ -1,5 +1,6 @@
 //! The command line with ordinary commands: no `TensorRT` anywhere.
 
+mod archive;
 mod bad_input;
 mod baseline;
 mod clock;
@@ -9,6 +10,7 @@ mod exit_codes;
 mod host;
 mod ladder;
 mod nested;
+mod pack;
 mod planted;
 mod review;
 mod rig;

@@ -15,6 +15,9 @@ use std::path::Path;
 use std::process::Command;
 use stuckproof::event::{CancelSource, EventKind, InputChanged, InputKind, JobStarted};
 use stuckproof::evidence::{self, Bundle, JUNIT};
+use stuckproof::render::reviewed_junit;
+use stuckproof::review::{Decision, Review, Verdict};
+use stuckproof::verify::Answer;
 use stuckproof::wire::Severity;
 
 /// Texts that break a report that takes them as they are.
@@ -278,6 +281,88 @@ fn the_evidence_is_attached_where_gitlab_can_find_it() {
             case(&report, "stuckproof.job", "the job").system_out.as_ref().map(|out| out.as_str().to_owned());
         assert_eq!(out, attached.then(|| format!("[[ATTACHMENT|{name}/evidence.json]]")));
     }
+}
+
+/// A verdict on a bundle of that path: some rules hold, and the last does not where the bundle did not verify or `wrong` says
+/// so.
+fn verdict(path: &str, answer: Answer, found: &str, wrong: bool) -> Verdict {
+    let decide =
+        |rule, item: &str, passed| Decision { rule, item: item.to_owned(), passed, found: found.to_owned() };
+    let decisions = match answer {
+        Answer::Invalid | Answer::CannotTell => vec![decide("verify", "", false)],
+        Answer::Valid | Answer::NotSucceeded => {
+            vec![decide("verify", "", true), decide("drift", "/a", true), decide("drift", "/b", !wrong)]
+        }
+    };
+    Verdict { bundle: path.into(), job: None, answer, decisions, engines: Vec::new() }
+}
+
+#[test]
+fn a_review_is_a_suite_for_each_bundle_and_one_for_what_ships() {
+    let subjects = vec![Decision {
+        rule: "subject",
+        item: "model.engine".to_owned(),
+        passed: false,
+        found: "model.engine is of none of the bundles".to_owned(),
+    }];
+    let bundles = vec![
+        verdict("all/good", Answer::Valid, "well", false),
+        verdict("all/drifted", Answer::Valid, "another", true),
+        verdict("all/edited.tar.zst", Answer::Invalid, "digest: summary.json sha256: its bytes", true),
+        verdict("all/open", Answer::CannotTell, "sealed: manifest.json : the bundle is not sealed", true),
+    ];
+    let xml = reviewed_junit(&Review { bundles, subjects }, chrono::DateTime::UNIX_EPOCH);
+    let report = read(std::str::from_utf8(&xml).expect("text"));
+    assert_eq!(report.test_suites.len(), 5);
+    assert_eq!(counts(&report), Counts { passed: 5, failed: 2, errors: 2, skipped: 0 });
+    let class = |name: &str| format!("stuckproof.review.{name}");
+    let told =
+        |name: &str, case_name: &str| wrong(case(&report, &class(name), case_name)).expect("it is wrong");
+    let (failure, error) = (NonSuccessKind::Failure, NonSuccessKind::Error);
+    let (kind, ty, message, _) = told("all/drifted", "drift: /b");
+    assert_eq!((kind, &*ty, &*message), (failure, "stuckproof.rule", "another"));
+    let (kind, ty, message, _) = told("all/edited.tar.zst", "verify");
+    assert_eq!((kind, &*ty), (error, "stuckproof.invalid"));
+    assert_eq!(message, "digest: summary.json sha256: its bytes");
+    let (kind, ty, _, _) = told("all/open", "verify");
+    assert_eq!((kind, &*ty), (error, "stuckproof.cannot_tell"));
+    let (kind, ty, _, _) = told("subjects", "subject: model.engine");
+    assert_eq!((kind, &*ty), (failure, "stuckproof.rule"));
+}
+
+#[test]
+fn no_text_breaks_the_report_of_a_review() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let texts: Vec<String> = HOSTILE.into_iter().chain(BREAKING).map(str::to_owned).collect();
+    let long = format!("{}one", "x".repeat(2_000));
+    let mut bundles = Vec::new();
+    for (turn, text) in texts.iter().chain([&long, &long]).enumerate() {
+        let answer = [Answer::Valid, Answer::Invalid, Answer::CannotTell][turn % 3];
+        bundles.push(verdict(&format!("all/{text}"), answer, text, true));
+        // Two paths that become one text are two all the same.
+        bundles.push(verdict(&format!("all/{text}\u{1}"), Answer::Valid, text, false));
+    }
+    let subjects = texts.iter().map(|text| Decision {
+        rule: "subject",
+        item: text.clone(),
+        passed: false,
+        found: text.clone(),
+    });
+    let review = Review { subjects: subjects.collect(), bundles };
+    let xml = reviewed_junit(&review, chrono::DateTime::UNIX_EPOCH);
+    let text = std::str::from_utf8(&xml).expect("text");
+    assert!(!text.contains("planted"), "a password is nobody's business");
+    let report = read(text);
+    let decisions: usize = review.bundles.iter().map(|verdict| verdict.decisions.len()).sum();
+    assert_eq!(all(&report).count(), decisions + texts.len());
+    let identities: BTreeSet<String> = all(&report)
+        .filter(|case| !case.name.as_str().starts_with("subject"))
+        .map(|case| format!("{:?} {:?}", case.classname, case.name))
+        .collect();
+    assert_eq!(identities.len(), decisions, "hosts drop cases of one name");
+    let path = folder.path().join(JUNIT);
+    fs::write(&path, &xml).expect("a file");
+    assert_eq!(by_python(&path), counts(&report));
 }
 
 /// A job in whose header, too, every text is somebody else's.

@@ -1,21 +1,18 @@
 //! `junit.xml`: the acceptance test's criteria as test cases, for the CI hosts' own pages.
 //!
-//! Every text goes through one sanitiser first, for the crate that writes the file escapes mark-up only. A job that was
-//! cancelled, timed out or killed is an error with a type of its own, never skipped, and from its first moment on a job
-//! has a report that fails.
+//! A job that was cancelled, timed out or killed is an error with a type of its own, never skipped, and from its first
+//! moment on a job has a report that fails.
 
 mod criteria;
-mod xml;
 
 use crate::baseline::Baseline;
 use crate::cancel::Via;
 use crate::event::JobStarted;
 use crate::evidence::{Build, Bundle, ErrorLine, Evidence, Inventory, JobState, Phases};
+use crate::junit::{self, Outcome, Suite};
 use crate::mask;
 pub use criteria::{Finding, NAMES};
 
-use criteria::Case;
-use junit_report::{Duration, OffsetDateTime, Report, TestCase, TestResult, TestSuite};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -48,15 +45,8 @@ pub(super) struct Source<'a> {
 
 /// The report.
 pub(super) fn report(source: &Source) -> Vec<u8> {
-    let mut report = Report::new();
-    report.add_testsuite(source.job());
-    for build in &source.evidence.builds {
-        report.add_testsuite(source.build(build));
-    }
-    let mut xml = Vec::new();
-    report.write_xml(&mut xml).expect("memory takes everything");
-    xml.push(b'\n');
-    xml
+    let builds = source.evidence.builds.iter().map(|build| source.build(build));
+    junit::report(std::iter::once(source.job()).chain(builds))
 }
 
 /// What became of the criteria in one build, or in a job without any.
@@ -82,50 +72,36 @@ pub fn findings(bundle: &Bundle) -> Vec<Findings> {
     found
 }
 
-/// One case before it is written.
-struct Told<'a> {
-    name: &'a str,
-    classname: &'a str,
-    ms: f64,
-    result: Outcome,
-    text: String,
-}
-
-enum Outcome {
-    Success,
-    Failure(&'static str, String),
-    Error(String, String),
-    Skipped(&'static str, String),
-}
-
 impl Source<'_> {
-    fn job(&self) -> TestSuite {
+    fn job(&self) -> Suite {
         let evidence = self.evidence;
         let classname = "stuckproof.job";
         let mut suite = self.suite("stuckproof job");
-        suite.add_testcase(self.case(Told {
+        suite.add(junit::Case {
             name: "the job",
             classname,
             ms: evidence.duration_ms,
             result: self.ending(evidence.state, evidence.cause.as_deref()),
             text: self.story(),
-        }));
+            attachment: self.attachment(),
+        });
         if evidence.builds.is_empty() {
             self.add_findings(&mut suite, classname, criteria::of_job(evidence, self.inventory));
         }
         suite
     }
 
-    fn build(&self, build: &Build) -> TestSuite {
+    fn build(&self, build: &Build) -> Suite {
         let classname = format!("stuckproof.build-{}", build.build);
         let mut suite = self.suite(&format!("stuckproof build {}", build.build));
-        suite.add_testcase(self.case(Told {
+        suite.add(junit::Case {
             name: "the build",
             classname: &classname,
             ms: build.duration_ms,
             result: self.ending(build.state, build.cause.as_deref()),
             text: errors(&build.errors),
-        }));
+            attachment: self.attachment(),
+        });
         self.add_findings(&mut suite, &classname, self.findings(build));
         suite
     }
@@ -133,21 +109,15 @@ impl Source<'_> {
     fn findings(&self, build: &Build) -> [Finding; 8] {
         let phases = self.phases.builds.iter().find(|phases| phases.build == build.build);
         let (inventory, baseline) = (self.inventory, self.baseline);
-        criteria::of_build(&Case { evidence: self.evidence, build, phases, inventory, baseline })
+        criteria::of_build(&criteria::Case { evidence: self.evidence, build, phases, inventory, baseline })
     }
 
-    fn suite(&self, name: &str) -> TestSuite {
+    fn suite(&self, name: &str) -> Suite {
         let header = &self.evidence.header;
-        let mut suite = TestSuite::new(name);
-        xml::line(&header.host).clone_into(&mut suite.hostname);
-        let wall = i128::from(header.anchor_wall_ns);
-        suite.set_timestamp(
-            OffsetDateTime::from_unix_timestamp_nanos(wall).unwrap_or(OffsetDateTime::UNIX_EPOCH),
-        );
-        suite
+        Suite::new(name, &header.host, i128::from(header.anchor_wall_ns))
     }
 
-    fn add_findings(&self, suite: &mut TestSuite, classname: &str, findings: [Finding; 8]) {
+    fn add_findings(&self, suite: &mut Suite, classname: &str, findings: [Finding; 8]) {
         for (name, finding) in NAMES.into_iter().zip(findings) {
             let result = match finding {
                 Finding::Held => Outcome::Success,
@@ -155,7 +125,14 @@ impl Source<'_> {
                 Finding::NotApplicable(why) => Outcome::Skipped("stuckproof.not_applicable", why),
                 Finding::NotJudged(why) => Outcome::Skipped("stuckproof.not_judged", why),
             };
-            suite.add_testcase(self.case(Told { name, classname, ms: 0.0, result, text: String::new() }));
+            suite.add(junit::Case {
+                name,
+                classname,
+                ms: 0.0,
+                result,
+                text: String::new(),
+                attachment: self.attachment(),
+            });
         }
     }
 
@@ -189,38 +166,12 @@ impl Source<'_> {
         }
     }
 
-    /// A case with every text made safe.
-    fn case(&self, told: Told) -> TestCase {
-        let mut case = TestCase::success(&xml::line(told.name), Duration::seconds_f64(seconds(told.ms)));
-        case.set_classname(&xml::line(told.classname));
-        let whole = |why: &str| Some(xml::content(format!("{why}\n\n{}", told.text).trim_end()));
-        let wrong = matches!(told.result, Outcome::Failure(..) | Outcome::Error(..));
-        case.result = match told.result {
-            Outcome::Success => TestResult::Success,
-            Outcome::Failure(kind, why) => {
-                TestResult::Failure { type_: kind.to_owned(), message: xml::line(&why), cause: whole(&why) }
-            }
-            Outcome::Error(type_, why) => {
-                TestResult::Error { type_, message: xml::line(&why), cause: whole(&why) }
-            }
-            Outcome::Skipped(kind, why) => TestResult::SkippedWithCause {
-                type_: kind.to_owned(),
-                message: xml::line(&why),
-                cause: whole(&why),
-            },
-        };
-        if let Some(attachment) = self.attachment().filter(|_| wrong) {
-            case.set_system_out(&attachment);
-        }
-        case
-    }
-
     /// The line by which GitLab finds the evidence, where that lies below the job's folder: other paths it ignores.
     fn attachment(&self) -> Option<String> {
         let JobStarted { bundle, cwd, .. } = &self.evidence.header;
         let path = Path::new(bundle).strip_prefix(cwd).ok()?.join(super::EVIDENCE);
         let path = path.to_str()?;
-        let plain = xml::line(path) == path && !path.contains(['[', ']', '|']);
+        let plain = junit::line(path) == path && !path.contains(['[', ']', '|']);
         plain.then(|| format!("[[ATTACHMENT|{path}]]"))
     }
 
@@ -247,9 +198,4 @@ fn errors(errors: &[ErrorLine]) -> String {
         text.push(format!("and {} more, all of them in evidence.json", errors.len() - ERRORS));
     }
     text.join("\n")
-}
-
-/// Seconds that every reader takes: finite, not negative.
-fn seconds(ms: f64) -> f64 {
-    if ms.is_finite() { (ms / 1e3).max(0.0) } else { 0.0 }
 }
