@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use stuckproof::baseline::{self, BASELINE, Baseline};
 use stuckproof::clock::{Anchor, Mono};
-use stuckproof::event::{CommandExited, CommandStarted, Event, EventKind, JobEnded, JobStarted, LogWriter};
+use stuckproof::event::{
+    BuildFacts, CommandExited, CommandStarted, Event, EventKind, JobEnded, JobStarted, LogWriter, Tensor,
+};
 use stuckproof::evidence::{self, document};
 use stuckproof::mask::Secrets;
 use stuckproof::observe::Tracker;
@@ -55,30 +57,42 @@ fn main() {
 }
 
 fn measure(what: &str, folder: &Path, count: usize, peer: &str) -> bool {
-    let (_, small, _) = review_in_child(folder, count / 10);
-    let (took, large, result) = review_in_child(folder, count);
-    let rate = count as f64 / took.as_secs_f64();
+    let small = review_in_child(folder, count / 10);
+    let large = review_in_child(folder, count);
+    let rate = count as f64 / large.wall.as_secs_f64();
     let line = |what: &str, budget: &str, measured: &str, peer: &str, held: bool| {
         println!("{what:<34} {budget:<34} {measured:<52} {peer}  {}", if held { "held" } else { "MISSED" });
         held
     };
-    let fast =
-        line(what, ">= 1,000 bundles/s", &format!("{rate:.0} bundles/s ({count})"), peer, rate >= BUDGET);
+    // On a busy machine the time of a core says more than that of the clock.
+    let each = large.core.as_secs_f64() * 1e3 / count as f64;
+    let measured = format!("{rate:.0} bundles/s, {each:.2} ms of a core each");
+    let fast = line(what, ">= 1,000 bundles/s", &measured, peer, rate >= BUDGET);
     let mebi = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let measured = format!(
         "{:.1} and {:.1} MiB at the peak, the result as JSON {:.1} MiB",
-        mebi(small),
-        mebi(large),
-        mebi(result)
+        mebi(small.peak),
+        mebi(large.peak),
+        mebi(large.result)
     );
     // Strings in memory take more than their characters do in a file.
-    let flat = large <= small + 2 * result + (1 << 20);
+    let flat = large.peak <= small.peak + 2 * large.result + (1 << 20);
     line(&format!("memory, {} and {count}", count / 10), "flat, but for the result", &measured, "-", flat)
         && fast
 }
 
-/// How long a review takes, the most memory it has, and the length of its result.
-fn review_in_child(folder: &Path, count: usize) -> (Duration, u64, u64) {
+/// What a review took.
+struct Took {
+    wall: Duration,
+    /// Of all cores together.
+    core: Duration,
+    /// The most memory that it had, bytes.
+    peak: u64,
+    /// The length of its result as JSON.
+    result: u64,
+}
+
+fn review_in_child(folder: &Path, count: usize) -> Took {
     let own = std::env::current_exe().expect("this program has a path");
     let output = Command::new(own).arg(CHILD).arg(folder).arg(count.to_string()).output();
     let output = output.expect("this program starts");
@@ -87,8 +101,8 @@ fn review_in_child(folder: &Path, count: usize) -> (Duration, u64, u64) {
         .split_whitespace()
         .map(|number| number.parse().expect("a number"))
         .collect();
-    let [micros, peak, result] = numbers[..] else { panic!("three numbers") };
-    (Duration::from_micros(micros), peak, result)
+    let [took, core, peak, result] = numbers[..] else { panic!("four numbers") };
+    Took { wall: Duration::from_micros(took), core: Duration::from_micros(core), peak, result }
 }
 
 fn child(folder: &Path, count: &str) {
@@ -98,10 +112,12 @@ fn child(folder: &Path, count: &str) {
     let review =
         review(&bundles, &Policy::default(), None, &[], chrono::Utc::now()).expect("they can be reviewed");
     let took = begun.elapsed();
+    let core = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let core = Duration::new(core.tv_sec as u64, core.tv_nsec as u32);
     let peak = peak_memory();
     assert!(review.passed(), "{:#?}", review.bundles.iter().find(|bundle| !bundle.passed()));
     let result = serde_json::to_vec(&review).expect("plain data").len();
-    println!("{} {peak} {result}", took.as_micros());
+    println!("{} {} {peak} {result}", took.as_micros(), core.as_micros());
 }
 
 /// The most memory that this process has ever held, bytes.
@@ -220,6 +236,8 @@ fn event(kind: EventKind, ms: u64) -> Event {
 fn records() -> impl Iterator<Item = Body> {
     const PHASES: i32 = 15;
     let [root, leaf] = ["Building engine", "Timing tactics"].map(Arc::<str>::from);
+    let tensor =
+        |name: &str, shape: &str| Tensor { name: name.to_owned(), data_type: 0, shape: shape.to_owned() };
     let opening = [
         Body::Library(LibraryFacts {
             flavour: "tensorrt-rtx".to_owned(),
@@ -231,6 +249,16 @@ fn records() -> impl Iterator<Item = Body> {
             simulated: false,
         }),
         Body::BuildStart { method: Method::SerializedNetwork, chained: false },
+        Body::BuildFacts(Box::new(BuildFacts {
+            config: [("flags", 64), ("optimizationLevel", 3)].map(|(k, v)| (k.to_owned(), v)).into(),
+            compute_capabilities: vec![89],
+            network_flags: 1,
+            layers: 2,
+            layer_kinds: [("0".to_owned(), 1), ("1".to_owned(), 1)].into(),
+            inputs: vec![tensor("x", "-1x3x8")],
+            outputs: vec![tensor("y", "-1x8")],
+            ..BuildFacts::default()
+        })),
         Body::PhaseStart { name: Arc::clone(&root), parent: None, steps: 15 },
     ];
     let parent = Arc::clone(&root);
@@ -246,7 +274,6 @@ fn records() -> impl Iterator<Item = Body> {
         ]
     });
     let closing = [
-        Body::Step { name: Arc::clone(&root), step: PHASES, answered: 0 },
         Body::PhaseFinish { name: root },
         Body::BuildReturn { engine: true, bytes: Some(1_234_567), messages: [0, 0, 2, 30, 400] },
     ];

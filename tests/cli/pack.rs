@@ -155,6 +155,8 @@ fn an_archive_is_reviewed_like_its_bundle_and_never_changed() {
         &["finalize", "all/one.tar.zst"][..],
         &["addendum", "all/one.tar.zst", "--kind", "release", "--status", "pass"],
         &["show", "all/one.tar.zst"],
+        &["explain", "all/one.tar.zst"],
+        &["status", "all/one.tar.zst"],
     ] {
         let done = place.verb(verb);
         done.assert_code(125);
