@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 use stuckproof::baseline::{self, BASELINE, Baseline};
 use stuckproof::clock::{Anchor, Mono};
 use stuckproof::event::{
-    BuildFacts, CommandExited, CommandStarted, Event, EventKind, JobEnded, JobStarted, LogWriter, Tensor,
+    BuildFacts, CommandExited, CommandStarted, Event, EventKind, InputDigested, InputIdentified, InputKind,
+    JobEnded, JobStarted, LogWriter, Tensor,
 };
 use stuckproof::evidence::{self, document};
 use stuckproof::mask::Secrets;
@@ -183,7 +184,14 @@ fn write(bundle: &Path, job: &str, template: &Baseline) {
     let mut log = LogWriter::create(&bundle.join(evidence::EVENTS), &header).expect("a new log");
     let mut events = vec![Event { at: Mono(0), kind: EventKind::JobStarted(header) }];
     let mut tracker = Tracker::new();
-    let mut told = vec![event(EventKind::CommandStarted(CommandStarted { pid: COMMAND }), 1)];
+    let mut told = vec![
+        event(EventKind::CommandStarted(CommandStarted { pid: COMMAND }), 1),
+        event(EventKind::InputIdentified(input()), 1),
+        event(
+            EventKind::InputDigested(InputDigested { input: 1, sha256: Some("a5".repeat(32)), reason: None }),
+            1,
+        ),
+    ];
     for (place, body) in records().enumerate() {
         let record = Record {
             process: ProcessKey { pid: COMMAND, registered: Mono(1) },
@@ -224,6 +232,20 @@ fn write(bundle: &Path, job: &str, template: &Baseline) {
     seal(&derived, None).expect("the bundle can be sealed");
 }
 
+fn input() -> InputIdentified {
+    InputIdentified {
+        input: 1,
+        kind: InputKind::Argument,
+        path: "model.onnx".to_owned(),
+        of: None,
+        bytes: Some(5),
+        modified_ns: Some(1_800_000_000_000_000_000),
+        inode: Some(12),
+        build_id: None,
+        reason: None,
+    }
+}
+
 fn at(ms: u64) -> Mono {
     Mono(1_000_000_000 + ms * 1_000_000)
 }
@@ -234,7 +256,7 @@ fn event(kind: EventKind, ms: u64) -> Event {
 
 /// What a builder reports of a build: short phases of a few steps under one root.
 fn records() -> impl Iterator<Item = Body> {
-    const PHASES: i32 = 15;
+    const PHASES: i32 = 14;
     let [root, leaf] = ["Building engine", "Timing tactics"].map(Arc::<str>::from);
     let tensor =
         |name: &str, shape: &str| Tensor { name: name.to_owned(), data_type: 0, shape: shape.to_owned() };
@@ -273,11 +295,12 @@ fn records() -> impl Iterator<Item = Body> {
             step(&parent, round),
         ]
     });
+    let rest = [15, 16, 17, 18].map(|step| Body::Step { name: Arc::clone(&root), step, answered: 0 });
     let closing = [
         Body::PhaseFinish { name: root },
         Body::BuildReturn { engine: true, bytes: Some(1_234_567), messages: [0, 0, 2, 30, 400] },
     ];
-    opening.into_iter().chain(phases).chain(closing)
+    opening.into_iter().chain(phases).chain(rest).chain(closing)
 }
 
 fn header(job: &str) -> JobStarted {
