@@ -167,3 +167,23 @@ fn an_archive_is_reviewed_like_its_bundle_and_never_changed() {
     fs::write(place.path("all/two.tar.zst"), &before[..before.len() - 1]).unwrap();
     place.verb(&["review", "all", "--policy", "plain.toml"]).assert_code(2);
 }
+
+#[test]
+fn what_is_large_is_held_in_a_file_without_a_name() {
+    let place = Place::new();
+    place.ran(&[], "head -c 6000000 /dev/urandom | base64").assert_code(0);
+    place.verb(&["pack", "bundle"]).assert_code(0);
+    fs::create_dir(place.path("tmp")).unwrap();
+    let verify = |folder: &str| {
+        let mut command = place.stuckproof();
+        command.args(["verify", "bundle.tar.zst"]).env("TMPDIR", place.path(folder));
+        command.output().unwrap()
+    };
+    let done = verify("tmp");
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stdout));
+    assert_eq!(names(&place.path("tmp")), Vec::<String>::new());
+    let done = verify("nowhere");
+    assert_eq!(done.status.code(), Some(3), "nobody can tell without room for it");
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(said.contains("readable: .: there is no room for what the archive holds"), "{said}");
+}
