@@ -8,7 +8,7 @@ use crate::attach;
 use crate::event::LibraryAttached;
 use std::ffi::OsString;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,12 +19,25 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// How often the program is looked at.
 const TICK: Duration = Duration::from_millis(5);
 
-/// Writes what two caches know into a new file. What both know is taken from the base.
+/// Puts the program where it can be run.
+///
+/// # Errors
+/// When no folder will do, in words.
+pub fn program() -> Result<PathBuf, String> {
+    attach::place("stuckproof-combine", PROGRAM).map_err(|e| e.to_string())
+}
+
+/// Writes what two caches know into a new file, by the program. What both know is taken from the base.
 ///
 /// # Errors
 /// Why there is no such file, in words.
-pub fn combine(library: &LibraryAttached, base: &Path, ours: &Path, out: &Path) -> Result<(), String> {
-    let program = attach::place("stuckproof-combine", PROGRAM).map_err(|e| e.to_string())?;
+pub fn combine(
+    program: &Path,
+    library: &LibraryAttached,
+    base: &Path,
+    ours: &Path,
+    out: &Path,
+) -> Result<(), String> {
     let mut version = library.version.split('.').chain(std::iter::repeat("0"));
     let child = Command::new(program)
         .arg(&library.path)

@@ -7,7 +7,7 @@
 use super::fate::Written;
 use super::open::Open;
 use super::{copy, facts, place};
-use crate::combine::combine;
+use crate::combine::{self, combine};
 use crate::event::{
     ArtifactDeclared, ArtifactFacts, ArtifactKind, ArtifactMode, ArtifactOutcome, CachePolicy, EventKind,
     LibraryAttached, TimingCacheMode,
@@ -141,7 +141,7 @@ impl Open<'_> {
     fn combine(&self, written: &Path) -> Result<(), String> {
         let library = self.said.library.as_ref().ok_or("no library is known that could combine them")?;
         let out = written.with_file_name("combined");
-        combine(library, &self.target, written, &out)?;
+        combine(&combine::program()?, library, &self.target, written, &out)?;
         std::fs::rename(&out, written).map_err(|e| e.to_string())
     }
 

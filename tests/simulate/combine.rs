@@ -5,6 +5,11 @@ use std::path::{Path, PathBuf};
 use stuckproof::combine::combine;
 use stuckproof::event::LibraryAttached;
 
+/// The program, where the build has put it: nothing of this process is unpacked into the user's home.
+fn program() -> &'static Path {
+    Path::new(concat!(env!("OUT_DIR"), "/combine"))
+}
+
 /// A cache with these tactics, and the library that made it.
 fn cache(head: &str, tactics: &[&str]) -> (Scene, LibraryAttached) {
     let acts: Vec<String> = tactics.iter().map(|name| format!("{{ tactic = \"{name}\" }}")).collect();
@@ -31,7 +36,8 @@ fn every_family_combines_what_two_caches_know() {
         let (one, library) = cache(&head, &["a", "b"]);
         let (two, _) = cache(&head, &["b", "c"]);
         let out: PathBuf = one.place.file("out").into();
-        combine(&library, &one.cache(), &two.cache(), &out).unwrap_or_else(|e| panic!("{version}: {e}"));
+        combine(program(), &library, &one.cache(), &two.cache(), &out)
+            .unwrap_or_else(|e| panic!("{version}: {e}"));
         assert_eq!(entries(&out), ["a", "b", "c"], "{version}");
     }
 }
@@ -42,7 +48,7 @@ fn what_cannot_be_combined_leaves_no_file_and_a_reason() {
     let (other, _) = cache("device = \"GPU-2\"", &["b"]);
     let out: PathBuf = one.place.file("out").into();
     let refused = |library: &LibraryAttached, ours: &Path| {
-        let why = combine(library, &one.cache(), ours, &out).unwrap_err();
+        let why = combine(program(), library, &one.cache(), ours, &out).unwrap_err();
         assert!(!out.exists(), "{why}");
         why
     };
