@@ -16,7 +16,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum FsError {
     /// The system refused.
-    #[error("cannot {action} {path}: {source}{hint}", path = .path.display(), hint = hint(.source))]
+    #[error("cannot {action} {path}: {source}{hint}", path = .path.display(), hint = hint(action, .source))]
     Io {
         /// What was tried, as a verb.
         action: &'static str,
@@ -54,8 +54,11 @@ impl FsError {
 }
 
 /// The next step, for the answers that people meet.
-fn hint(error: &io::Error) -> &'static str {
+fn hint(action: &str, error: &io::Error) -> &'static str {
     match error.kind() {
+        io::ErrorKind::PermissionDenied if action.starts_with("read") || action == "list" => {
+            " (run this as a user that may read it)"
+        }
         io::ErrorKind::PermissionDenied => " (give a folder that you may write to)",
         io::ErrorKind::ReadOnlyFilesystem => {
             " (give a folder on a file system that is not mounted read-only)"

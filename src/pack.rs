@@ -1,6 +1,6 @@
 //! `stuckproof pack`: a sealed bundle that verifies, as one file that verifies.
 
-use crate::archive::{self, ArchiveError, SUFFIX, is_packed};
+use crate::archive::{self, ArchiveError, SUFFIX, is_named_like_one, is_packed};
 use crate::attempts::{self, AttemptsError};
 use crate::digest::Hex;
 use crate::fsio::{FsError, Staged};
@@ -19,16 +19,8 @@ pub enum PackError {
     #[error("{path} is packed already", path = .0.display())]
     Packed(PathBuf),
     /// It is several bundles.
-    #[error("{path} holds the attempts at one job, each with a bundle of its own; pack them by themselves: {bundles}", path = .path.display())]
-    Attempts {
-        /// The folder.
-        path: PathBuf,
-        /// The bundles in it.
-        bundles: String,
-    },
-    /// The record of the attempts cannot be read.
     #[error(transparent)]
-    Record(#[from] AttemptsError),
+    Attempts(#[from] AttemptsError),
     /// It does not verify.
     #[error("{path} does not verify, and only what does is packed: {fault}; see `stuckproof verify {path}`", path = .path.display())]
     NotValid {
@@ -95,19 +87,17 @@ fn refuse_what_is_no_bundle(path: &Path) -> Result<(), PackError> {
     if is_packed(path) {
         return Err(PackError::Packed(path.to_owned()));
     }
-    if attempts::are_in(path) {
-        let record = attempts::load(path)?;
-        let bundles = record.attempts.iter().map(|one| path.join(&one.bundle).display().to_string());
-        let bundles = Clean::line(&bundles.collect::<Vec<_>>().join(", ")).to_string();
-        return Err(PackError::Attempts { path: path.to_owned(), bundles });
-    }
-    Ok(())
+    Ok(attempts::refuse(path)?)
 }
 
 /// Whether an archive may be made there.
 fn check_place(bundle: &Path, to: &Path) -> Result<(), PackError> {
-    if !is_packed(to) {
+    if !is_named_like_one(to) {
         return Err(PackError::Name(to.to_owned()));
+    }
+    // Also a folder, a link that leads nowhere, or a pipe, which nobody must wait for.
+    if to.symlink_metadata().is_ok_and(|there| !there.is_file()) {
+        return Err(PackError::Exists(to.to_owned()));
     }
     let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let real = |path: &Path| std::fs::canonicalize(path);

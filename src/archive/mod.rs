@@ -42,8 +42,13 @@ const MOST_BYTES: u64 = 16 << 30;
 /// Whether a path names a packed bundle.
 #[must_use]
 pub fn is_packed(path: &Path) -> bool {
+    is_named_like_one(path) && !path.is_dir()
+}
+
+/// Whether a path ends as the names of packed bundles do.
+#[must_use]
+pub fn is_named_like_one(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().ends_with(SUFFIX.as_bytes()))
-        && !path.is_dir()
 }
 
 /// How much an archive of this length may hold. Beyond it, it is taken for a bomb.

@@ -1,6 +1,7 @@
 //! `stuckproof addendum`.
 
 use super::{fail, print, refuse_packed, signing_key};
+use crate::attempts;
 use crate::seal::addendum::{Kind, Status, add};
 use clap::Args;
 use std::io::Write;
@@ -33,6 +34,9 @@ pub(super) fn main(options: &Options) -> ExitCode {
     };
     if let Err(why) = refuse_packed(&options.bundle) {
         return fail(&why);
+    }
+    if let Err(e) = attempts::refuse(&options.bundle) {
+        return fail(&e);
     }
     let what = (options.kind, options.status);
     match add(&options.bundle, what, &options.note, chrono::Utc::now(), key.as_ref()) {

@@ -9,6 +9,7 @@ use crate::sign::{Envelope, SigningKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -74,11 +75,14 @@ pub enum Status {
 #[derive(Debug, Error)]
 pub enum AddendumError {
     /// There is nothing to add to.
-    #[error("{path} is not sealed; run `stuckproof finalize {path}` first", path = .0.display())]
+    #[error("{path} is not sealed; where its job still runs, wait for its end, else run `stuckproof finalize {path}` first", path = .0.display())]
     NotSealed(PathBuf),
     /// The folder of addenda is full.
     #[error("{path} holds {MOST} addenda already", path = .0.display())]
     TooMany(PathBuf),
+    /// One before others is missing.
+    #[error("{path} is missing, and there are addenda after it; bring it back first, so that the new one has its place", path = .0.display())]
+    Missing(PathBuf),
     /// The system refused.
     #[error(transparent)]
     File(#[from] FsError),
@@ -116,7 +120,10 @@ pub fn add(
     at: chrono::DateTime<chrono::Utc>,
     key: Option<&SigningKey>,
 ) -> Result<PathBuf, AddendumError> {
-    let manifest = super::digest(bundle).map_err(|_| AddendumError::NotSealed(bundle.to_owned()))?;
+    let manifest = super::digest(bundle).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound if bundle.is_dir() => AddendumError::NotSealed(bundle.to_owned()),
+        _ => FsError::new("read the seal of", bundle, e).into(),
+    })?;
     let folder = folder(bundle);
     std::fs::create_dir_all(&folder).map_err(|e| FsError::new("create", &folder, e))?;
     // Two that add at the same moment come one after the other. Some file systems have no locks.
@@ -152,7 +159,9 @@ fn next(folder: &Path) -> Result<(u32, Hex), AddendumError> {
     for number in 1..=MOST as u32 {
         let path = folder.join(name(number));
         if path.symlink_metadata().is_err() {
-            return Ok((number, previous));
+            // An addendum in a gap would break the chain of those behind it.
+            let behind = (number + 1..=MOST as u32).any(|later| folder.join(name(later)).exists());
+            return if behind { Err(AddendumError::Missing(path)) } else { Ok((number, previous)) };
         }
         let file = Folder::open(folder).and_then(|open| open.file(&name(number)));
         let digest = file.and_then(Hex::of_all).map_err(|e| FsError::new("read", &path, e))?;

@@ -57,12 +57,15 @@ pub enum SealError {
     File(#[from] FsError),
 }
 
-/// A path beside a bundle: its own with something behind its name.
+/// A path beside a bundle: its own with something behind its name. Through a link it is the one beside the bundle itself, so
+/// that whoever comes by another way finds the same.
 #[must_use]
 pub fn beside(bundle: &Path, suffix: &str) -> PathBuf {
     let real = || std::fs::canonicalize(bundle).unwrap_or_else(|_| bundle.to_owned());
-    // Of `.` and of a path that ends in `..` only the real name tells what the folder is called.
-    let named = if bundle.file_name().is_some() { bundle.to_owned() } else { real() };
+    // Of `.` and of a path that ends in `..` only the real name tells what the folder is called. A slash behind a link would
+    // hide that it is one.
+    let is_link = bundle.components().as_path().is_symlink();
+    let named = if bundle.file_name().is_some() && !is_link { bundle.to_owned() } else { real() };
     let mut name = named.file_name().unwrap_or_default().to_owned();
     name.push(suffix);
     named.with_file_name(name)

@@ -85,6 +85,37 @@ fn nothing_that_is_there_is_replaced() {
 }
 
 #[test]
+fn what_is_no_file_is_neither_waited_for_nor_replaced() {
+    let place = Place::new();
+    place.ran(&[], "exit 0").assert_code(0);
+    sh(&place, "mkfifo pipe.tar.zst; mkdir folder.tar.zst; ln -s nowhere link.tar.zst");
+    let before = names(&place.path(""));
+    for name in ["pipe.tar.zst", "folder.tar.zst", "link.tar.zst"] {
+        let done = place.verb(&["pack", "bundle", "-o", name]);
+        done.assert_code(125);
+        assert!(done.stderr.contains(&format!("{name} exists and holds something else")), "{}", done.stderr);
+    }
+    assert_eq!(names(&place.path("")), before);
+}
+
+#[test]
+fn through_a_link_addenda_lie_beside_the_bundle_itself() {
+    let place = Place::new();
+    place.ran(&[], "exit 0").assert_code(0);
+    sh(&place, "ln -s bundle latest");
+    for bundle in ["latest", "bundle", "latest/"] {
+        place.verb(&["addendum", bundle, "--kind", "validation", "--status", "pass"]).assert_code(0);
+    }
+    assert_eq!(names(&place.path("bundle.addenda")), ["0001.json", "0002.json", "0003.json"]);
+    place.verb(&["pack", "latest"]).assert_code(0);
+    assert_eq!(names(&place.path("")), ["bundle", "bundle.addenda", "bundle.tar.zst", "latest", "runtime"]);
+    for bundle in ["bundle", "latest", "latest/", "bundle.tar.zst"] {
+        let said = place.verb(&["verify", bundle]).stdout();
+        assert_eq!(said.matches("validation: pass").count(), 3, "{said}");
+    }
+}
+
+#[test]
 fn only_what_verifies_is_packed() {
     let place = Place::new();
     let refused = |bundle: &str, why: &str| {
@@ -114,7 +145,10 @@ fn attempts_are_packed_by_themselves() {
     place.ran(&["--retry", "1"], script);
     let done = place.verb(&["pack", "bundle"]);
     done.assert_code(125);
-    assert!(done.stderr.contains("pack them by themselves: bundle/attempt-1"), "{}", done.stderr);
+    assert!(done.stderr.contains("name one of them: bundle/attempt-1"), "{}", done.stderr);
+    let done = place.verb(&ADD);
+    done.assert_code(125);
+    assert!(done.stderr.contains("name one of them: bundle/attempt-1"), "{}", done.stderr);
     place.verb(&["pack", "bundle/attempt-1", "-o", "one.tar.zst"]).assert_code(0);
     place.verb(&["verify", "one.tar.zst"]).assert_code(1);
 }

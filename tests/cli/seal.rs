@@ -123,7 +123,9 @@ fn addenda_lie_beside_the_bundle_and_are_listed() {
     let add = ["addendum", "bundle", "--kind", "validation", "--status", "pass", "--note", "0.76\u{1b}[2J"];
     let done = place.verb(&add);
     done.assert_code(125);
-    assert!(done.stderr.contains("is not sealed"), "{}", done.stderr);
+    assert!(done.stderr.contains("cannot read the seal of bundle"), "{}", done.stderr);
+    fs::create_dir(place.path("bundle")).unwrap();
+    assert!(place.verb(&add).stderr.contains("bundle is not sealed"));
     place.ran(&[], "exit 0").assert_code(0);
     let before = fs::read(place.path("bundle/manifest.json")).unwrap();
     assert_eq!(place.verb(&add).stdout(), "bundle.addenda/0001.json\n");
@@ -135,4 +137,12 @@ fn addenda_lie_beside_the_bundle_and_are_listed() {
     let said = done.stdout();
     assert!(said.contains("validation: pass: 0.76\\u{1b}[2J\n"), "{said}");
     assert!(said.contains("release from quarantine: fail"), "{said}");
+    // One in a gap would break the chain of those behind it.
+    fs::rename(place.path("bundle.addenda/0001.json"), place.path("0001.json")).unwrap();
+    let done = place.verb(&add);
+    done.assert_code(125);
+    assert!(done.stderr.contains("0001.json is missing"), "{}", done.stderr);
+    fs::rename(place.path("0001.json"), place.path("bundle.addenda/0001.json")).unwrap();
+    place.verb(&add).assert_code(0);
+    place.verb(&["verify", "bundle"]).assert_code(0);
 }
