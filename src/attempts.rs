@@ -10,8 +10,11 @@ use crate::evidence::{
     self, Bundle, Evidence, EvidenceError, JUNIT, JobState, RetryPolicy, SUMMARY, document,
 };
 use crate::fsio::{self, FsError};
+use crate::resume;
+use crate::shown::Clean;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,6 +30,8 @@ pub const COPIED: [&str; 2] = [SUMMARY, JUNIT];
 const FORMAT: u32 = 1;
 /// What ended the attempts where nobody was left to say it.
 const LOST: &str = "the runner was lost before the next attempt began";
+/// What ended them where there is none.
+const NEVER: &str = "the runner was lost before the first attempt began";
 
 /// Why the attempts cannot be told of.
 #[derive(Debug, Error)]
@@ -39,6 +44,23 @@ pub enum AttemptsError {
         /// What is wrong.
         source: serde_json::Error,
     },
+    /// It holds several bundles, where one is wanted.
+    #[error("{path} holds the attempts at one job, each with a bundle of its own; name one of them: {bundles}", path = .path.display())]
+    Several {
+        /// The folder.
+        path: PathBuf,
+        /// The bundles in it.
+        bundles: String,
+    },
+    /// None has begun.
+    #[error("no attempt at the job of {path} has begun, so there is no bundle in it; where nothing tries it any more, run the job again", path = .0.display())]
+    Empty(PathBuf),
+    /// One was taken away.
+    #[error("{path} is missing, or what was in it, and the record of the attempts is left as it is; bring it back, then run `stuckproof finalize` on the folder around it", path = .0.display())]
+    Missing(PathBuf),
+    /// The folder is not at its place any more.
+    #[error("{path} was moved or removed while the job was tried; where it was moved, run `stuckproof finalize` on it; where something cleans up there, give another --bundle", path = .0.display())]
+    Gone(PathBuf),
     /// Its runner lives, and will say itself why there is no further attempt.
     #[error("the job in {path} is still being tried; wait for its end, or stop it with `stuckproof cancel {path}`", path = .0.display())]
     Running(PathBuf),
@@ -123,8 +145,24 @@ pub fn last_of(folder: &Path) -> Result<PathBuf, AttemptsError> {
     if !are_in(folder) {
         return Ok(folder.to_owned());
     }
-    let last = u32::try_from(load(folder)?.attempts.len()).unwrap_or(u32::MAX).max(1);
-    Ok(folder.join(bundle_name(last)))
+    match load(folder)?.attempts.len() {
+        0 => Err(AttemptsError::Empty(folder.to_owned())),
+        last => Ok(folder.join(bundle_name(u32::try_from(last).unwrap_or(u32::MAX)))),
+    }
+}
+
+/// Refuses a folder of attempts where one bundle is wanted, and names those that are in it.
+pub fn refuse(folder: &Path) -> Result<(), AttemptsError> {
+    if !are_in(folder) {
+        return Ok(());
+    }
+    let record = load(folder)?;
+    if record.attempts.is_empty() {
+        return Err(AttemptsError::Empty(folder.to_owned()));
+    }
+    let bundles = record.attempts.iter().map(|one| folder.join(&one.bundle).display().to_string());
+    let bundles = Clean::line(&bundles.collect::<Vec<_>>().join(", ")).to_string();
+    Err(AttemptsError::Several { path: folder.to_owned(), bundles })
 }
 
 /// Keeps others from concluding the attempts in a folder as long as this lives. A file system without locks lets them.
@@ -133,17 +171,45 @@ pub fn hold(folder: &Path) -> Option<File> {
     File::open(folder).ok().filter(|held| held.try_lock().is_ok())
 }
 
+/// The number of the attempt whose bundle would have this name.
+#[must_use]
+pub fn number_of(name: &OsStr) -> Option<u32> {
+    name.to_str()?.strip_prefix("attempt-")?.parse().ok()
+}
+
+/// Reads the bundles of the attempts that have begun, in their order. None of those that lie there or are on record is left
+/// out: the record must not forget one.
+fn begun(folder: &Path) -> Result<Vec<Bundle>, AttemptsError> {
+    let there =
+        (1..).map(|number| folder.join(bundle_name(number))).take_while(|bundle| resume::has_begun(bundle));
+    let bundles: Vec<Bundle> = there.map(|bundle| evidence::load(&bundle)).collect::<Result<_, _>>()?;
+    let entries = fs::read_dir(folder).map_err(|e| FsError::new("list", folder, e))?.flatten();
+    let begun = entries.filter(|entry| resume::has_begun(&entry.path()));
+    let last = begun.filter_map(|entry| number_of(&entry.file_name())).max().unwrap_or(0);
+    let on_record = load(folder).map_or(0, |record| record.attempts.len());
+    let last = usize::try_from(last).unwrap_or(usize::MAX).max(on_record);
+    if bundles.len() < last {
+        let missing = u32::try_from(bundles.len()).unwrap_or(u32::MAX).saturating_add(1);
+        return Err(AttemptsError::Missing(folder.join(bundle_name(missing))));
+    }
+    Ok(bundles)
+}
+
 /// Writes the record anew from the attempts' bundles, and copies the last one's report and summary.
 pub fn write(folder: &Path, retries: u32, ended: Option<String>) -> Result<Attempts, AttemptsError> {
-    let mut bundles = Vec::new();
-    for number in 1.. {
-        let bundle = folder.join(bundle_name(number));
-        if !bundle.join(evidence::EVENTS).exists() {
-            break;
-        }
-        bundles.push(evidence::load(&bundle)?);
+    if !folder.is_dir() {
+        return Err(AttemptsError::Gone(folder.to_owned()));
     }
-    let record = Attempts::of(retries, ended, &bundles);
+    write_of(folder, &begun(folder)?, retries, ended)
+}
+
+fn write_of(
+    folder: &Path,
+    bundles: &[Bundle],
+    retries: u32,
+    ended: Option<String>,
+) -> Result<Attempts, AttemptsError> {
+    let record = Attempts::of(retries, ended, bundles);
     let copies = bundles.last().map(|last| copies(&last.path)).transpose()?.unwrap_or_default();
     let copies = copies.iter().map(|(name, bytes)| (*name, bytes.as_slice()));
     let json = document(&record);
@@ -158,13 +224,31 @@ pub fn conclude(folder: &Path) -> Result<Attempts, AttemptsError> {
     if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
         return Err(AttemptsError::Running(folder.to_owned()));
     }
-    let last = last_of(folder)?;
-    if last.join(evidence::EVENTS).exists() && !evidence::load(&last)?.evidence.finished {
-        let attempt = u32::try_from(load(folder)?.attempts.len()).unwrap_or(u32::MAX);
+    let Attempts { retries, ended, .. } = load(folder)?;
+    // The record may know less than lies there: it is written after an attempt's log has begun.
+    let bundles = begun(folder)?;
+    if let Some((attempt, _)) = (1..).zip(&bundles).find(|(_, bundle)| !bundle.evidence.finished) {
         return Err(AttemptsError::Unfinished { path: folder.to_owned(), attempt });
     }
-    let Attempts { retries, ended, .. } = load(folder)?;
-    write(folder, retries, Some(ended.unwrap_or_else(|| LOST.to_owned())))
+    let ended = ended.unwrap_or_else(|| over(retries, &bundles));
+    write_of(folder, &bundles, retries, Some(ended))
+}
+
+/// Why no further attempt follows where the runner cannot say it any more: what it would have said, or that it was lost.
+fn over(retries: u32, bundles: &[Bundle]) -> String {
+    let Some(Bundle { evidence, .. }) = bundles.last() else { return NEVER.to_owned() };
+    let lost = evidence.requests.iter().any(|request| request.via == Via::RunnerLost.name());
+    match again(evidence) {
+        Err(why) if !lost => why,
+        _ if bundles.len() as u64 > u64::from(retries) => limit_reached(retries),
+        _ => LOST.to_owned(),
+    }
+}
+
+/// Why the last attempt that is allowed is the last.
+#[must_use]
+pub fn limit_reached(retries: u32) -> String {
+    format!("the limit is reached: --retry {retries}")
 }
 
 fn copies(bundle: &Path) -> Result<Vec<(&'static str, Vec<u8>)>, FsError> {

@@ -6,6 +6,7 @@ use crate::attempts;
 use crate::event::HostReported;
 use crate::evidence::{self, EVENTS, EVIDENCE};
 use crate::exit;
+use crate::fsio::FsError;
 use crate::history::History;
 use crate::mask::Secrets;
 use crate::render;
@@ -92,9 +93,17 @@ fn bundles_in(folder: &Path) -> Vec<Result<PathBuf, String>> {
     if is_bundle(folder) {
         return vec![Ok(folder.to_owned())];
     }
+    // An attempt that had not begun has nothing to finish.
+    let attempted = |folder: &Path| !attempts::are_in(folder);
+    if let Err(e) = std::fs::read_dir(folder)
+        && e.kind() == io::ErrorKind::PermissionDenied
+    {
+        return vec![Err(FsError::new("list", folder, e).to_string())];
+    }
     let within = |folder: &Path| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+        let all = entries.map(|entry| entry.path());
+        all.filter(|path| attempted(folder) || resume::has_begun(path)).collect::<Vec<_>>()
     };
     // A job that is tried several times has its bundles one folder deeper.
     let of_attempts = attempts_in(folder).into_iter().filter(|attempts| attempts != folder);

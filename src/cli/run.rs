@@ -285,7 +285,8 @@ fn prepare(plan: &Plan) -> Result<Job, String> {
 /// Finishes a job whose runner was lost; where its bundle is gone, or was never told of the artifact, the artifact alone.
 fn finish_lost(owner: &Owner, work: &Path, path: &Path, plan: &Plan) -> Result<(), String> {
     let (job, path) = (&owner.job, path.display());
-    if owner.bundle.join(evidence::EVENTS).exists() {
+    // A log without its first line tells of nothing that could be finished, and must not keep others from the path.
+    if resume::has_begun(&owner.bundle) {
         say(&format!("job {job} was lost while it was building {path}; it is finished first"));
         let secrets = Arc::new(Secrets::collect(&plan.masking, std::env::vars_os(), &plan.argv));
         resume::finish_abandoned(&owner.bundle, None, &secrets, None).map_err(|e| e.to_string())?;
@@ -294,7 +295,7 @@ fn finish_lost(owner: &Owner, work: &Path, path: &Path, plan: &Plan) -> Result<(
         }
     } else {
         say(&format!(
-            "job {job} was lost while it was building {path}, and its bundle is gone; what it wrote is set aside"
+            "job {job} was lost while it was building {path}, and no bundle tells of it; what it wrote is set aside"
         ));
     }
     if work.exists() { artifact::abandon(work).map_err(|e| e.to_string()) } else { Ok(()) }

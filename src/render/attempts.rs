@@ -24,6 +24,9 @@ pub fn show(record: &Attempts, out: &mut impl Write) -> io::Result<()> {
     }
     match &record.ended {
         Some(why) => writeln!(out, "no further attempt: {}", Clean::line(why)),
-        None => writeln!(out, "there may be further attempts"),
+        None => writeln!(
+            out,
+            "there may be further attempts; where the runner is gone, run `stuckproof finalize` on the folder"
+        ),
     }
 }

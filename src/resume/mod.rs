@@ -20,17 +20,18 @@ mod seen;
 use crate::artifact;
 use crate::clock::Mono;
 use crate::event::{CommandExited, Event, EvidenceLost, HostReported, LogError};
-use crate::evidence::{self, Evidence, EvidenceError};
+use crate::evidence::{self, EVENTS, EVIDENCE, Evidence, EvidenceError};
 use crate::exit;
 use crate::fsio::{self, FsError};
 use crate::mask::Secrets;
-use crate::seal::{self, SealError};
+use crate::seal::{self, Folder, MANIFEST, SealError};
 use crate::sign::SigningKey;
 use ending::{Ending, Written};
 use gather::Remains;
 use log::Log;
 use replay::Replay;
 use seen::Seen;
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
@@ -97,6 +98,20 @@ pub enum ResumeError {
     /// The bundle cannot be sealed.
     #[error(transparent)]
     Seal(#[from] SealError),
+}
+
+/// Whether a bundle tells what was run. Before it does, nothing was: the command starts when the log's first line is on disk.
+#[must_use]
+pub fn has_begun(bundle: &Path) -> bool {
+    let there = |name: &str| bundle.join(name).symlink_metadata().is_ok();
+    if there(EVIDENCE) || there(MANIFEST) {
+        return true;
+    }
+    match Folder::open(bundle).and_then(|folder| folder.file(EVENTS)) {
+        // What cannot be read is for whoever loads it to tell.
+        Ok(log) => BufReader::new(log).bytes().any(|byte| byte.map_or(true, |byte| byte == b'\n')),
+        Err(e) => e.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 /// Finishes the bundle in a folder that nobody else takes care of any more, from nothing but what is on disk, what the

@@ -9,6 +9,7 @@ use super::source::Source;
 use super::{Answer, Fault, Report, Wanted, differ, verify};
 use crate::attempts::{self, ATTEMPTS, Attempts};
 use crate::evidence::{self, Bundle, EVENTS, document};
+use crate::resume;
 use std::path::{Path, PathBuf};
 
 /// The longest record that is read.
@@ -51,11 +52,14 @@ pub fn verify_attempts(path: &Path, wanted: &Wanted) -> Tried {
     Tried { path: path.to_owned(), faults: faults.list, attempts }
 }
 
-/// The attempts' bundles. The first one is named even where it is missing, so that its absence is told.
+/// The attempts' bundles. The first one is named even where it is missing, so that its absence is told. One that had not
+/// begun when its runner was lost, or when there was no room for it, is none if it is the last.
 fn bundles(folder: &Path) -> Vec<PathBuf> {
     let later = (2..).map(|number| folder.join(attempts::bundle_name(number)));
     let later = later.take_while(|bundle| bundle.symlink_metadata().is_ok());
-    std::iter::once(folder.join(attempts::bundle_name(1))).chain(later).collect()
+    let mut all: Vec<PathBuf> = std::iter::once(folder.join(attempts::bundle_name(1))).chain(later).collect();
+    all.pop_if(|last| *last != folder.join(attempts::bundle_name(1)) && !resume::has_begun(last));
+    all
 }
 
 fn check(path: &Path, folder: &Source, attempts: &[Report], faults: &mut Faults) {
@@ -63,6 +67,11 @@ fn check(path: &Path, folder: &Source, attempts: &[Report], faults: &mut Faults)
     linked(attempts, faults);
     let bundles: Vec<&Bundle> = attempts.iter().filter_map(|report| report.bundle.as_ref()).collect();
     let Some(record) = record(folder, faults) else { return };
+    if record.attempts.is_empty() && !resume::has_begun(&path.join(attempts::bundle_name(1))) {
+        let what =
+            "no attempt has begun, so nothing was built; where nothing tries it any more, run the job again";
+        faults.cannot_tell(Rule::Attempts, ATTEMPTS, "attempts", what);
+    }
     if record.ended.is_none() {
         let what = "it has no end: the job is still being tried, or `stuckproof finalize` must finish it";
         faults.cannot_tell(Rule::Attempts, ATTEMPTS, "ended", what);
@@ -152,12 +161,17 @@ fn linked(attempts: &[Report], faults: &mut Faults) {
     }
 }
 
-/// There is no attempt beside those that follow each other.
+/// There is no attempt beside those that follow each other, but one that had not begun.
 fn alone(path: &Path, count: usize, faults: &mut Faults) {
     let beyond = |name: &str| {
-        let number: Option<usize> = name.strip_prefix("attempt-").and_then(|number| number.parse().ok());
-        number.is_some_and(|number| number == 0 || number > count)
+        let number = attempts::number_of(name.as_ref()).and_then(|number| usize::try_from(number).ok());
+        let begun = |number: usize| number != count + 1 || resume::has_begun(&path.join(name));
+        number.is_some_and(|number| number == 0 || number > count && begun(number))
     };
+    let first = attempts::bundle_name(1);
+    if count > 1 && path.join(&first).symlink_metadata().is_err() {
+        faults.invalid(Rule::Attempts, &first, "", "it is missing, and there are attempts after it");
+    }
     let names = std::fs::read_dir(path).into_iter().flatten().flatten();
     let mut names: Vec<String> = names.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     names.sort();

@@ -95,7 +95,8 @@ fn faults_are_told_with_the_next_step_and_nothing_runs() {
 
 /// A job whose runner and keeper were killed while half an engine lay at the path.
 fn lost() -> Place {
-    let job = building(place(), "printf half > \"$E\"; echo begun");
+    // One process only: whatever it started would live a moment longer than it.
+    let job = building(place(), "printf half > \"$E\"; echo begun; exec sleep 1000");
     let stdout = job.place().bundle().join("stdout.log");
     wait_for("half an engine", || {
         fs::read_to_string(&stdout).is_ok_and(|t| t.contains("begun")).then_some(())
@@ -133,6 +134,20 @@ fn a_lost_job_without_its_bundle_is_put_in_order_too() {
     let next = second(&place, &engine(&place));
     assert_eq!(next.status.code(), Some(0), "{}", String::from_utf8_lossy(&next.stderr));
     assert_as_before(&place);
+}
+
+#[test]
+fn a_lost_job_that_had_not_begun_keeps_nobody_from_the_path() {
+    for first in ["", "{\"seq\":1,\"ev"] {
+        let place = lost();
+        fs::write(place.bundle().join("events.jsonl"), first).expect("the log can be cut");
+        fs::remove_file(place.bundle().join("evidence.json")).expect("it can be removed");
+        let next = second(&place, &engine(&place));
+        let said = String::from_utf8_lossy(&next.stderr).into_owned();
+        assert_eq!(next.status.code(), Some(0), "{said}");
+        assert!(said.contains("no bundle tells of it; what it wrote is set aside"), "{said}");
+        assert_as_before(&place);
+    }
 }
 
 #[test]

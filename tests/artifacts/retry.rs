@@ -299,6 +299,138 @@ fn the_record_beside_the_attempts_must_follow_from_them() {
     assert_eq!(verified(&whole).0, Some(0));
 }
 
+fn finalized(folder: &Path) -> (Option<i32>, String) {
+    let output = stuckproof().arg("finalize").arg(folder).output().expect("stuckproof starts");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// A folder as a runner leaves it that is killed before it has said why no attempt follows.
+fn without_end(of: &Path, name: &str, retries: u32) -> PathBuf {
+    let folder = of.with_file_name(name);
+    copied(of, &folder);
+    let path = folder.join("attempts.json");
+    let text = fs::read_to_string(&path).expect("a record");
+    let was: Value = serde_json::from_str(&text).expect("JSON");
+    let text = text.replace(&format!("\"ended\": {}", was["ended"]), "\"ended\": null");
+    let text = text.replace(&format!("\"retries\": {}", was["retries"]), &format!("\"retries\": {retries}"));
+    fs::write(&path, text).expect("it can be written");
+    folder
+}
+
+#[test]
+fn an_attempt_that_had_not_begun_is_none() {
+    let place = place();
+    let wrapped = killed(&place, 2, "");
+    let ended = retried(place, &["--retry", "1"], &wrapped).end();
+    assert_eq!(ended.code(), 137, "{}", ended.stderr);
+    let once = without_end(&ended.place.bundle(), "once", 5);
+    let empty: Edit = |attempt| fs::create_dir(attempt).expect("a folder");
+    let half: Edit = |attempt| {
+        fs::create_dir_all(attempt.join("wire")).expect("a folder");
+        fs::write(attempt.join("events.jsonl"), "{\"seq\":1,\"ev").expect("a file");
+    };
+    for (name, edit) in [("empty", empty), ("half", half)] {
+        let folder = without_end(&once, name, 5);
+        edit(&folder.join("attempt-3"));
+        assert_eq!(verified(&folder).0, Some(3), "{name}: it has no end");
+        for _ in 0..2 {
+            let (code, said) = finalized(&folder);
+            assert_eq!(code, Some(0), "{name}: {said}");
+        }
+        let (code, said) = verified(&folder);
+        assert!(code == Some(1) && said.contains("the last of 2 attempts"), "{name}: {said}");
+        let text = fs::read_to_string(folder.join("attempts.json")).expect("a record");
+        assert!(text.contains("the runner was lost before the next attempt began"), "{text}");
+        // One that has begun is none that may be passed over, whatever became of it.
+        fs::write(folder.join("attempt-3/evidence.json"), "{}").expect("a file");
+        assert_ne!(verified(&folder).0, Some(1), "{name}");
+    }
+}
+
+#[test]
+fn a_folder_without_any_attempt_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let record = "{\n  \"format\": 1,\n  \"retries\": 2,\n  \"attempts\": [],\n  \"ended\": null\n}\n";
+    fs::write(folder.path().join("attempts.json"), record).expect("a record");
+    assert_eq!(finalized(folder.path()).0, Some(125));
+    let (code, said) = verified(folder.path());
+    assert!(code == Some(3) && said.contains("no attempt has begun, so nothing was built"), "{said}");
+    for verb in [&["explain"][..], &["pack"], &["addendum", "--kind", "release", "--status", "pass"]] {
+        let output = stuckproof().args(verb).arg(folder.path()).output().expect("stuckproof starts");
+        assert_eq!(output.status.code(), Some(125), "{verb:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("has begun, so there is no bundle in it"), "{verb:?}: {said}");
+    }
+    let text = fs::read_to_string(folder.path().join("attempts.json")).expect("a record");
+    assert!(text.contains("the runner was lost before the first attempt began"), "{text}");
+}
+
+#[test]
+fn a_lost_runner_is_not_blamed_for_an_end_that_was_due() {
+    let ended = twice();
+    let whole = ended.place.bundle();
+    let folder = without_end(&whole, "succeeded", 2);
+    assert_eq!(finalized(&folder).0, Some(0));
+    assert_eq!(fs::read(folder.join("attempts.json")).ok(), fs::read(whole.join("attempts.json")).ok());
+    assert_eq!(verified(&folder).0, Some(0));
+    let place = place();
+    let wrapped = killed(&place, 2, "");
+    let ended = retried(place, &["--retry", "1"], &wrapped).end();
+    let whole = ended.place.bundle();
+    let folder = without_end(&whole, "limited", 1);
+    assert_eq!(finalized(&folder).0, Some(0));
+    assert_eq!(fs::read(folder.join("attempts.json")).ok(), fs::read(whole.join("attempts.json")).ok());
+}
+
+#[test]
+fn the_record_forgets_no_attempt() {
+    let ended = twice();
+    let whole = ended.place.bundle();
+    for gone in ["attempt-1", "attempt-2"] {
+        let folder = without_end(&whole, gone, 2);
+        fs::remove_dir_all(folder.join(gone)).expect("it can be removed");
+        let before = fs::read(folder.join("attempts.json")).expect("a record");
+        let (code, said) = finalized(&folder);
+        assert_eq!(code, Some(125), "{gone}: {said}");
+        assert!(said.contains(&format!("{gone} is missing")), "{gone}: {said}");
+        assert_eq!(fs::read(folder.join("attempts.json")).ok(), Some(before), "{gone}");
+        let (code, said) = verified(&folder);
+        assert_eq!(code, Some(2), "{gone}: {said}");
+        copied(&whole.join(gone), &folder.join(gone));
+        assert_eq!(finalized(&folder).0, Some(0), "{gone}");
+        assert_eq!(verified(&folder).0, Some(0), "{gone}");
+    }
+}
+
+#[test]
+fn an_attempt_that_is_taken_away_meanwhile_ends_them() {
+    let place = place();
+    let moved = format!("mv '{0}/attempt-1' '{0}.first'; kill -9 $$", place.bundle().display());
+    let wrapped = killed(&place, 1, &moved);
+    let ended = retried(place, &["--retry", "5"], &wrapped).end();
+    assert_eq!(ended.code(), 125, "{}", ended.stderr);
+    assert!(ended.stderr.contains("attempt-1 is missing"), "{}", ended.stderr);
+    let record = record(&ended.place);
+    assert_eq!(record["attempts"].as_array().map(Vec::len), Some(2), "{record:#}");
+    assert!(!ended.place.bundle().join("attempt-3").exists());
+}
+
+#[test]
+fn attempts_that_are_moved_meanwhile_can_be_finished_where_they_are() {
+    let place = place();
+    let moved = format!("mv '{0}' '{0}.moved'; kill -9 $$", place.bundle().display());
+    let wrapped = killed(&place, 1, &moved);
+    let ended = retried(place, &["--retry", "5"], &wrapped).end();
+    assert_eq!(ended.code(), 125, "{}", ended.stderr);
+    assert!(ended.stderr.contains("was moved or removed while the job was tried"), "{}", ended.stderr);
+    assert!(!ended.place.bundle().exists());
+    let folder = PathBuf::from(format!("{}.moved", ended.place.bundle().display()));
+    let (code, said) = finalized(&folder);
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = verified(&folder);
+    assert!(code == Some(1) && said.contains("the last of 2 attempts"), "{said}");
+}
+
 #[test]
 fn the_last_attempt_speaks_for_the_job_and_the_earlier_ones_are_told() {
     let ended = twice();

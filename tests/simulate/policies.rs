@@ -447,7 +447,7 @@ fn what_a_lost_job_left_beside_a_cache_is_set_aside_by_the_next_once_its_bundle_
         };
         let said = String::from_utf8_lossy(&next.stderr).into_owned();
         assert_eq!(next.status.code(), Some(0), "{said}");
-        assert!(said.contains("its bundle is gone; what it wrote is set aside"), "{said}");
+        assert!(said.contains("no bundle tells of it; what it wrote is set aside"), "{said}");
         let mut beside = shared.neighbours();
         beside.retain(|name| name != "stuckproof-quarantine");
         assert_eq!(beside, [""; 0]);

@@ -35,6 +35,10 @@ pub(super) fn main(plan: Plan, retries: u32, key: Option<Arc<SigningKey>>) -> Ex
         return fail(&e);
     }
     let _held = attempts::hold(&folder);
+    // From here on the folder tells what it is, whenever this process is killed.
+    if let Err(e) = attempts::write(&folder, retries, None) {
+        return fail(&e);
+    }
     let mut all = Retries { plan, folder, limit: retries, key, began: Instant::now(), signalled: None };
     let code = all.run();
     say(&format!("evidence: {}", all.folder.display()));
@@ -76,7 +80,8 @@ impl Retries {
             }
         }
         let begun = super::begin(job, plan.history, self.key.clone())?;
-        self.write(None).map_err(|e| e.to_string())?;
+        // What cannot be written now is written after the attempt, or is an error there.
+        drop(self.write(None));
         Ok(begun.run())
     }
 
@@ -98,7 +103,7 @@ impl Retries {
             return Err("the cancel file is there".to_owned());
         }
         if number > self.limit {
-            return Err(format!("the limit is reached: --retry {}", self.limit));
+            return Err(attempts::limit_reached(self.limit));
         }
         let previous = seal::digest(&bundle).map_err(|e| format!("the last attempt is not sealed: {e}"))?;
         let attempt = NthAttempt { number: number + 1, previous: Some(previous.to_string()) };
