@@ -2,29 +2,31 @@
 
 use super::differ;
 use super::fault::{Faults, Rule};
-use super::files::{Digesting, Sealed, compare};
+use super::files::{Digesting, Held, Sealed, compare, read};
 use crate::baseline::{self, BASELINE, Baseline};
 use crate::digest::Hex;
 use crate::event::{Encoder, Ending, EventKind, Line, LogFault, LogReader};
 use crate::evidence::{self, Bundle, EVENTS, EvidenceError, document};
 use crate::seal::{Folder, MANIFEST};
-use std::collections::BTreeMap;
 use std::path::Path;
+
+/// The longest derived file in which the place is looked for where it differs.
+const LONGEST: u64 = 8 << 20;
 
 /// Reads the log once: its digest, its lines, and the bundle that follows from them.
 pub(super) fn check(
     path: &Path,
     folder: &Folder,
     sealed: &Sealed,
-    held: &BTreeMap<&'static str, Vec<u8>>,
+    held: &Held,
     faults: &mut Faults,
 ) -> Option<Bundle> {
     let entry = sealed.manifest.files.iter().find(|entry| entry.path == EVENTS)?;
     // One that is not there, or is no plain file, is told of already.
     let mut source = Digesting::new(folder.file(EVENTS).ok()?);
-    let baseline = read_baseline(held.get(BASELINE), faults);
+    let baseline = read_baseline(held.baseline.as_ref(), faults);
     let mut lines = Lines::default();
-    let read =
+    let derived =
         evidence::read(path, LogReader::new(&mut source), baseline, |line, text| lines.see(line, text));
     match source.drain() {
         Ok(()) => compare(entry, &source.sum.hex(), source.sum.bytes(), faults),
@@ -34,7 +36,7 @@ pub(super) fn check(
         let what = "the line is not what stuckproof writes for such an event";
         faults.by_our_rules(Rule::Record, EVENTS, &format!("line {line}"), what);
     }
-    let bundle = match read {
+    let bundle = match derived {
         Ok(bundle) => bundle,
         Err(EvidenceError::Log { fault, .. }) => {
             of_log(&fault, faults);
@@ -46,7 +48,7 @@ pub(super) fn check(
         }
     };
     of_record(&bundle, sealed, faults);
-    derived(&bundle, held, faults);
+    compare_derived(&bundle, folder, held, faults);
     Some(bundle)
 }
 
@@ -148,20 +150,23 @@ fn read_baseline(bytes: Option<&Vec<u8>>, faults: &mut Faults) -> Result<Baselin
 }
 
 /// The derived files, byte for byte: so their schema, their counts and their state are right as well.
-fn derived(bundle: &Bundle, held: &BTreeMap<&'static str, Vec<u8>>, faults: &mut Faults) {
+fn compare_derived(bundle: &Bundle, folder: &Folder, held: &Held, faults: &mut Faults) {
     // From a log with faults nothing follows that could be compared.
     if !bundle.faults.is_empty() {
         return;
     }
     for (name, wanted) in evidence::files(bundle) {
-        let Some(found) = held.get(name) else {
+        let Some(found) = held.derived.get(name) else {
             faults.by_our_rules(Rule::Missing, name, "", "it follows from the log and is not in the bundle");
             continue;
         };
-        if *found == wanted {
+        let digest = Hex::of(&wanted);
+        if *found == digest {
             continue;
         }
-        let what = format!("it does not follow from the log (SHA-256 of what does: {})", Hex::of(&wanted));
-        faults.by_our_rules(Rule::Derived, name, &differ::first(&wanted, found), what);
+        let what = format!("it does not follow from the log (SHA-256 of what does: {digest})");
+        let short = (wanted.len() as u64 <= LONGEST).then(|| read(folder, name, LONGEST).ok()).flatten();
+        let place = short.map(|found| differ::first(&wanted, &found)).unwrap_or_default();
+        faults.by_our_rules(Rule::Derived, name, &place, what);
     }
 }
