@@ -305,5 +305,9 @@ mod tests {
         assert!(load(folder.path()).unwrap_err().contains("there is no baseline.json"));
         std::fs::write(folder.path().join(BASELINE), "{}").unwrap();
         assert!(load(folder.path()).unwrap_err().contains("not what was written"));
+        std::fs::remove_file(folder.path().join(BASELINE)).unwrap();
+        let pipe = folder.path().join(BASELINE);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        assert!(load(folder.path()).unwrap_err().contains("not a file"), "a pipe is not waited for");
     }
 }

@@ -94,3 +94,11 @@ fn log() {
 fn wire() {
     smoke("wire");
 }
+
+/// A pipe in the place of any file is not waited for: 37 makes one.
+#[test]
+fn pipes_in_the_place_of_files() {
+    for name in 0..8 {
+        targets::bundle::run(&[name, 37, 0, 0, 0]);
+    }
+}
