@@ -251,6 +251,7 @@ fn header() -> JobStarted {
         deadline_ms: None,
         deadline_from: None,
         phase_limit_ms: None,
+        attempt: None,
         warnings: Vec::new(),
         environment_changes: Vec::new(),
         bundle: String::new(),

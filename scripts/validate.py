@@ -79,7 +79,15 @@ def check_resources(bundle: pathlib.Path, schema: dict) -> list[str]:
 
 
 def check_all(bundle: pathlib.Path, schema: dict) -> list[str]:
-    """What is wrong with a bundle."""
+    """What is wrong with a bundle, or with all attempts at a job and the record of them."""
+    if (record := bundle / "attempts.json").exists():
+        document = json.loads(record.read_text())
+        found = faults(validator(schema, {"$ref": "#/$defs/attempts"}), record.name, document)
+        found += faults(validator(schema, schema), "summary.json", json.loads((bundle / "summary.json").read_text()))
+        for attempt in document["attempts"]:
+            name = attempt["bundle"]
+            found += [f"{name}/{fault}" for fault in check_all(bundle / name, schema)]
+        return found
     return check_files(bundle, schema) + check_log(bundle, schema) + check_resources(bundle, schema)
 
 

@@ -1,19 +1,27 @@
 //! A job that is tried several times: one folder with a complete bundle for each attempt, and what they came to together.
 //!
-//! `attempts.json` names them all, so that the last never hides the first. `junit.xml` and `summary.json` beside it are
-//! copies of the last attempt's: a CI job finds its report where that of a single job would be.
+//! `attempts.json` names them all, so that the last never hides the first; each attempt's log has its number and the digest of
+//! the manifest before it. `junit.xml` and `summary.json` beside it are copies of the last attempt's: a CI job finds its
+//! report where that of a single job would be.
 
 use crate::cancel::Via;
-use crate::evidence::{self, Evidence, EvidenceError, JUNIT, JobState, RetryPolicy, SUMMARY};
+use crate::event::CachePolicy;
+use crate::evidence::{
+    self, Bundle, Evidence, EvidenceError, JUNIT, JobState, RetryPolicy, SUMMARY, document,
+};
 use crate::fsio::{self, FsError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// The record's name in the folder.
 pub const ATTEMPTS: &str = "attempts.json";
+
+/// What the folder has of the last attempt.
+pub const COPIED: [&str; 2] = [SUMMARY, JUNIT];
 
 /// The version of the record's format.
 const FORMAT: u32 = 1;
@@ -31,6 +39,17 @@ pub enum AttemptsError {
         /// What is wrong.
         source: serde_json::Error,
     },
+    /// Its runner lives, and will say itself why there is no further attempt.
+    #[error("the job in {path} is still being tried; wait for its end, or stop it with `stuckproof cancel {path}`", path = .0.display())]
+    Running(PathBuf),
+    /// The last attempt has no end.
+    #[error("attempt {attempt} in {path} has no end yet; run `stuckproof finalize {path}` again when nothing of it lives", path = .path.display())]
+    Unfinished {
+        /// The folder.
+        path: PathBuf,
+        /// The attempt.
+        attempt: u32,
+    },
     /// An attempt's bundle cannot be read.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
@@ -40,10 +59,11 @@ pub enum AttemptsError {
 }
 
 /// All attempts, as `attempts.json` has them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "attempts")]
 pub struct Attempts {
-    /// The version of this format.
+    /// Version of this file's format: 1.
     pub format: u32,
     /// How often the job may be tried again.
     pub retries: u32,
@@ -54,7 +74,7 @@ pub struct Attempts {
 }
 
 /// One attempt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Attempt {
     /// Its number, from 1.
@@ -63,6 +83,8 @@ pub struct Attempt {
     pub bundle: String,
     /// The policy by which it was made; null for the first.
     pub policy: Option<RetryPolicy>,
+    /// What it might do with the declared timing cache; null where none is declared.
+    pub timing_cache_policy: Option<CachePolicy>,
     /// The name of its job.
     pub job: String,
     /// What became of it.
@@ -96,24 +118,35 @@ pub fn load(folder: &Path) -> Result<Attempts, AttemptsError> {
     serde_json::from_slice(&text).map_err(|source| AttemptsError::Foreign { path, source })
 }
 
+/// The bundle that stands for what a folder holds: that of the last attempt, or the folder itself where it holds none.
+pub fn last_of(folder: &Path) -> Result<PathBuf, AttemptsError> {
+    if !are_in(folder) {
+        return Ok(folder.to_owned());
+    }
+    let last = u32::try_from(load(folder)?.attempts.len()).unwrap_or(u32::MAX).max(1);
+    Ok(folder.join(bundle_name(last)))
+}
+
+/// Keeps others from concluding the attempts in a folder as long as this lives. A file system without locks lets them.
+#[must_use]
+pub fn hold(folder: &Path) -> Option<File> {
+    File::open(folder).ok().filter(|held| held.try_lock().is_ok())
+}
+
 /// Writes the record anew from the attempts' bundles, and copies the last one's report and summary.
 pub fn write(folder: &Path, retries: u32, ended: Option<String>) -> Result<Attempts, AttemptsError> {
-    let mut attempts: Vec<Attempt> = Vec::new();
+    let mut bundles = Vec::new();
     for number in 1.. {
-        let name = bundle_name(number);
-        let bundle = folder.join(&name);
+        let bundle = folder.join(bundle_name(number));
         if !bundle.join(evidence::EVENTS).exists() {
             break;
         }
-        let policy = attempts.last().and_then(|before| before.recommended);
-        attempts.push(Attempt::of(number, name, policy, evidence::load(&bundle)?.evidence));
+        bundles.push(evidence::load(&bundle)?);
     }
-    let record = Attempts { format: FORMAT, retries, attempts, ended };
-    let mut json = serde_json::to_vec_pretty(&record).unwrap_or_default();
-    json.push(b'\n');
-    let copies = record.attempts.last().map(|last| copies(&folder.join(&last.bundle))).transpose()?;
-    let copies = copies.unwrap_or_default();
+    let record = Attempts::of(retries, ended, &bundles);
+    let copies = bundles.last().map(|last| copies(&last.path)).transpose()?.unwrap_or_default();
     let copies = copies.iter().map(|(name, bytes)| (*name, bytes.as_slice()));
+    let json = document(&record);
     let files: Vec<(&str, &[u8])> = copies.chain([(ATTEMPTS, json.as_slice())]).collect();
     fsio::write_all_atomic(folder, &files)?;
     Ok(record)
@@ -121,13 +154,22 @@ pub fn write(folder: &Path, retries: u32, ended: Option<String>) -> Result<Attem
 
 /// Brings a folder up to date whose runner was lost, once the bundles in it are finished.
 pub fn conclude(folder: &Path) -> Result<Attempts, AttemptsError> {
+    let lock = File::open(folder).map_err(|e| FsError::new("open", folder, e))?;
+    if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
+        return Err(AttemptsError::Running(folder.to_owned()));
+    }
+    let last = last_of(folder)?;
+    if last.join(evidence::EVENTS).exists() && !evidence::load(&last)?.evidence.finished {
+        let attempt = u32::try_from(load(folder)?.attempts.len()).unwrap_or(u32::MAX);
+        return Err(AttemptsError::Unfinished { path: folder.to_owned(), attempt });
+    }
     let Attempts { retries, ended, .. } = load(folder)?;
     write(folder, retries, Some(ended.unwrap_or_else(|| LOST.to_owned())))
 }
 
 fn copies(bundle: &Path) -> Result<Vec<(&'static str, Vec<u8>)>, FsError> {
     let mut copies = Vec::new();
-    for name in [SUMMARY, JUNIT] {
+    for name in COPIED {
         let path = bundle.join(name);
         match fs::read(&path) {
             Ok(bytes) => copies.push((name, bytes)),
@@ -155,18 +197,53 @@ pub fn again(evidence: &Evidence) -> Result<RetryPolicy, String> {
     }
 }
 
+impl Attempts {
+    /// What follows from the attempts' bundles, in their order.
+    #[must_use]
+    pub fn of(retries: u32, ended: Option<String>, bundles: &[impl std::borrow::Borrow<Bundle>]) -> Self {
+        let mut attempts: Vec<Attempt> = Vec::new();
+        for (number, bundle) in (1..).zip(bundles) {
+            let policy = attempts.last().and_then(|before| before.recommended);
+            attempts.push(Attempt::of(number, policy, bundle.borrow()));
+        }
+        Self { format: FORMAT, retries, attempts, ended }
+    }
+
+    /// The attempts before this one.
+    #[must_use]
+    pub fn before(&self, attempt: u32) -> Vec<&Attempt> {
+        self.attempts.iter().filter(|earlier| earlier.attempt < attempt).collect()
+    }
+}
+
 impl Attempt {
-    fn of(attempt: u32, bundle: String, policy: Option<RetryPolicy>, evidence: Evidence) -> Self {
+    fn of(attempt: u32, policy: Option<RetryPolicy>, bundle: &Bundle) -> Self {
+        let Evidence { job, state, cause, exit_code, retry, .. } = &bundle.evidence;
         Self {
             attempt,
-            bundle,
+            bundle: bundle_name(attempt),
             policy,
-            job: evidence.job,
-            state: evidence.state,
-            cause: evidence.cause,
-            exit_code: evidence.exit_code,
-            recommended: evidence.retry.policy,
-            reasons: evidence.retry.reasons,
+            timing_cache_policy: bundle.inventory.artifacts.iter().find_map(|artifact| artifact.policy),
+            job: job.clone(),
+            state: *state,
+            cause: cause.clone(),
+            exit_code: *exit_code,
+            recommended: retry.policy,
+            reasons: retry.reasons.clone(),
         }
     }
+
+    /// What became of it, in a few words.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        format!("attempt {}: {}", self.attempt, came_to(self.state, self.cause.as_deref()))
+    }
+}
+
+/// What became of a job, in a few words.
+#[must_use]
+pub fn came_to(state: JobState, cause: Option<&str>) -> String {
+    let state = serde_json::to_value(state).unwrap_or_default();
+    let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
+    format!("{}{cause}", state.as_str().unwrap_or_default())
 }

@@ -3,7 +3,8 @@
 //! A name is published by `rename` after its bytes are on disk, and the folder is synced after it, so that a reader
 //! (or a machine that comes up again) sees the old file or the new one and never a part.
 
-use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::fs::{CWD, FallocateFlags, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
 use rustix::process::Resource;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -136,6 +137,64 @@ fn write_temporary(
         let _ = std::fs::remove_file(path);
         FsError::new("write", path, e)
     })
+}
+
+/// A file that is written piece by piece and has no name of its own before it is whole. Dropped without one, it is gone.
+#[derive(Debug)]
+pub struct Staged {
+    file: File,
+    path: PathBuf,
+    wanted: PathBuf,
+}
+
+impl Staged {
+    /// Begins the file that is to be at `path`.
+    pub fn create(path: &Path) -> Result<Self, FsError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let part = temporary(path.parent().unwrap_or(Path::new("")), &name);
+        let file = File::create(&part).map_err(|e| FsError::new("create", &part, e))?;
+        Ok(Self { file, path: part, wanted: path.to_owned() })
+    }
+
+    /// What its bytes are written to.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Where it is until it has its name.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives it its name once it is on disk, and tells whether that was free: what has the name already stays.
+    pub fn publish_new(self) -> Result<bool, FsError> {
+        self.file.sync_all().map_err(|e| FsError::new("write", &self.path, e))?;
+        match self.rename() {
+            Err(Errno::EXIST) => return Ok(false),
+            renamed => renamed.map_err(|e| FsError::new("publish", &self.wanted, e.into()))?,
+        }
+        sync_folder(self.wanted.parent().unwrap_or(Path::new("")))?;
+        Ok(true)
+    }
+
+    fn rename(&self) -> Result<(), Errno> {
+        let (from, to) = (&self.path, &self.wanted);
+        match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+            // Some file systems cannot promise it; there a file that comes in this moment is replaced.
+            Err(Errno::INVAL | Errno::NOSYS) if to.symlink_metadata().is_ok() => Err(Errno::EXIST),
+            Err(Errno::INVAL | Errno::NOSYS) => rustix::fs::rename(from, to),
+            renamed => renamed,
+        }
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        // Once it has its name, there is nothing here any more.
+        let _ = std::fs::remove_file(&self.path);
+    }
 }
 
 /// Puts a folder's names on disk.
@@ -277,6 +336,22 @@ mod tests {
         write_all_atomic(folder.path(), &[("summary.json", b"new")]).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_staged_file_gets_its_name_once_and_takes_nobody_elses() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("one.tar.zst");
+        let names = || std::fs::read_dir(folder.path()).unwrap().count();
+        drop(Staged::create(&path).unwrap());
+        assert_eq!(names(), 0, "what is not published is gone");
+        for (bytes, free) in [("first", true), ("second", false)] {
+            let staged = Staged::create(&path).unwrap();
+            staged.file().write_all(bytes.as_bytes()).unwrap();
+            assert_eq!(staged.publish_new().unwrap(), free);
+            assert_eq!(std::fs::read(&path).unwrap(), b"first");
+            assert_eq!(names(), 1);
+        }
     }
 
     #[test]

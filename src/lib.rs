@@ -6,13 +6,14 @@
 //! | level | modules |
 //! |---|---|
 //! | 0 | [`exit`], [`clock`], [`fsio`], [`mask`], [`procfs`], [`shown`], [`units`] |
-//! | 1 | [`digest`], [`event`], [`sign`] |
+//! | 1 | [`digest`], [`event`], [`sign`], [`junit`] |
 //! | 2 | [`wire`], [`cancel`], [`attach`], [`verdict`], [`baseline`], [`input`], [`artifact`], [`resources`], [`stall`], [`history`], [`combine`] |
 //! | 3 | [`observe`], [`supervise`], [`simulate`] |
-//! | 4 | [`evidence`], [`attempts`], [`seal`], [`resume`] |
-//! | 5 | [`diff`], [`render`], [`verify`], [`review`], [`explain`] |
+//! | 4 | [`evidence`], [`attempts`], [`seal`], [`archive`], [`resume`] |
+//! | 5 | [`diff`], [`render`], [`verify`], [`pack`], [`review`], [`explain`] |
 //! | 7 | [`cli`] |
 
+pub mod archive;
 pub mod artifact;
 pub mod attach;
 pub mod attempts;
@@ -30,8 +31,10 @@ pub mod explain;
 pub mod fsio;
 pub mod history;
 pub mod input;
+pub mod junit;
 pub mod mask;
 pub mod observe;
+pub mod pack;
 pub mod procfs;
 pub mod render;
 pub mod resources;

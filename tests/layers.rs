@@ -15,6 +15,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("digest", 1),
     ("event", 1),
     ("sign", 1),
+    ("junit", 1),
     ("wire", 2),
     ("cancel", 2),
     ("attach", 2),
@@ -32,11 +33,13 @@ const LEVELS: &[(&str, u8)] = &[
     ("evidence", 4),
     ("attempts", 4),
     ("seal", 4),
+    ("archive", 4),
     ("resume", 4),
     ("diff", 5),
     ("render", 5),
     ("explain", 5),
     ("verify", 5),
+    ("pack", 5),
     ("review", 5),
     ("cli", 7),
     ("main", 7),
@@ -46,9 +49,8 @@ fn level(module: &str) -> Option<u8> {
     LEVELS.iter().find(|(name, _)| *name == module).map(|(_, level)| *level)
 }
 
-fn sources() -> Vec<(String, PathBuf)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut folders = vec![root.clone()];
+fn rust_files(root: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![root.to_owned()];
     let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("the sources can be listed") {
@@ -56,13 +58,21 @@ fn sources() -> Vec<(String, PathBuf)> {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let inside = path.strip_prefix(&root).expect("it lies inside").with_extension("");
-                let module = inside.iter().next().expect("it has a name").to_string_lossy().into_owned();
-                found.push((module, path));
+                found.push(path);
             }
         }
     }
     found
+}
+
+fn sources() -> Vec<(String, PathBuf)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let named = |path: PathBuf| {
+        let inside = path.strip_prefix(&root).expect("it lies inside").with_extension("");
+        let module = inside.iter().next().expect("it has a name").to_string_lossy().into_owned();
+        (module, path)
+    };
+    rust_files(&root).into_iter().map(named).collect()
 }
 
 /// The modules of this crate that a source names after `crate::`, also in a braced list.
@@ -135,6 +145,23 @@ fn the_documentation_lists_the_same_levels() {
             lib.lines().any(|line| line.starts_with(&row) && line.contains(&format!("[`{module}`]")));
         assert!(listed, "src/lib.rs does not list {module} at level {level}");
     }
+}
+
+/// A command that a test makes by itself has the user's home.
+#[test]
+fn tests_start_the_program_by_way_of_what_keeps_them_out_of_the_users_home() {
+    let ways = ["tests/common/job.rs", "tests/cli/rig.rs", "tests/manual.rs"].map(PathBuf::from);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let starts = ["Command::new(env!(\"CARGO_BIN_EXE", "Command::new(STUCKPROOF"];
+    let mut found = 0;
+    for path in rust_files(&root.join("tests")) {
+        let source = fs::read_to_string(&path).expect("a source can be read");
+        let inside = path.strip_prefix(root).expect("it lies inside").to_owned();
+        let by_itself = starts.iter().any(|start| source.contains(start)) && !source.contains(".furnish(");
+        assert!(!by_itself || ways.contains(&inside), "{} starts the program by itself", path.display());
+        found += 1;
+    }
+    assert!(found > 50, "only {found} sources were found");
 }
 
 #[test]

@@ -85,7 +85,7 @@ pub enum ArtifactError {
     },
     /// A policy that a command which writes to the cache itself cannot have.
     #[error(
-        "this policy for the timing cache needs a place of the job's own: write {{timing_cache}} into the command where the \
+        "the policies readonly and off for the timing cache need a place of the job's own: write {{timing_cache}} into the command where the \
          cache's path belongs, or leave --timing-cache-policy away"
     )]
     Policy,

@@ -23,6 +23,7 @@ mod work;
 
 pub use cache::Said;
 pub use error::ArtifactError;
+pub use place::{own_place, placeholders};
 pub use prepare::{Prepared, Wishes, name_plainly, prepare};
 pub use settle::{Journal, Terms, clear, settle};
 pub use work::{Claimed, Owner, abandon};

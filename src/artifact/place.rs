@@ -1,6 +1,7 @@
 //! Where an artifact belongs, and the names of what we put beside it.
 
 use super::ArtifactError;
+use crate::event::ArtifactKind;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -90,6 +91,28 @@ pub(super) fn shared_work(target: &Path, job: &str) -> PathBuf {
     let mut name = name_of(target).to_owned();
     name.push(format!("{WORK}-{job}"));
     target.with_file_name(name)
+}
+
+/// The place of its own to which the command of a job writes an artifact.
+#[must_use]
+pub fn own_place(kind: ArtifactKind, target: &Path, job: &str) -> PathBuf {
+    let work = match kind {
+        ArtifactKind::Engine => work(target),
+        ArtifactKind::TimingCache => shared_work(target, job),
+    };
+    staging(&work, job, target)
+}
+
+/// The words that stand for that place in a command: of the `number`th engine, or of the timing cache.
+#[must_use]
+pub fn placeholders(kind: ArtifactKind, number: usize) -> Vec<String> {
+    match kind {
+        ArtifactKind::TimingCache => vec!["{timing_cache}".to_owned()],
+        ArtifactKind::Engine => {
+            let first = (number == 1).then(|| "{engine}".to_owned());
+            first.into_iter().chain([format!("{{engine:{number}}}")]).collect()
+        }
+    }
 }
 
 /// The place in the work folder to which the command writes.

@@ -3,7 +3,7 @@
 
 use super::place::{self, Place};
 use super::work::{Claimed, Owner};
-use super::{ArtifactError, cache, copy, facts};
+use super::{ArtifactError, cache, copy, facts, work};
 use crate::event::{ArtifactDeclared, ArtifactKind, ArtifactMode, CachePolicy};
 use crate::fsio;
 use std::ffi::{OsStr, OsString};
@@ -53,7 +53,8 @@ pub fn prepare(wishes: &Wishes, argv: &mut [OsString], owner: &Owner) -> Result<
         }
         let staged = placeholders.iter().any(|name| argv.iter().any(|word| contains(word, name)));
         let policy = (kind == ArtifactKind::TimingCache).then_some(wishes.policy);
-        if !staged && policy.is_some_and(|policy| policy != CachePolicy::Reuse) {
+        let possible = [CachePolicy::Reuse, CachePolicy::Refresh];
+        if !staged && policy.is_some_and(|policy| !possible.contains(&policy)) {
             return Err(ArtifactError::Policy);
         }
         let wish = Wish { kind, staged, policy, must_validate: wishes.validate.is_some() };
@@ -87,12 +88,14 @@ pub fn name_plainly(wishes: &Wishes, argv: &mut [OsString]) {
 impl Wishes {
     /// Every artifact with its placeholders.
     fn named(&self) -> impl Iterator<Item = (&PathBuf, ArtifactKind, Vec<String>)> {
-        let engines = self.engines.iter().zip(1_usize..).map(|(path, number)| {
-            let first = (number == 1).then(|| "{engine}".to_owned());
-            (path, ArtifactKind::Engine, first.into_iter().chain([format!("{{engine:{number}}}")]).collect())
+        let engines = self.engines.iter().zip(1..).map(|(path, number)| {
+            (path, ArtifactKind::Engine, place::placeholders(ArtifactKind::Engine, number))
         });
-        let cache = self.timing_cache.iter();
-        engines.chain(cache.map(|path| (path, ArtifactKind::TimingCache, vec!["{timing_cache}".to_owned()])))
+        let cache = self
+            .timing_cache
+            .iter()
+            .map(|path| (path, ArtifactKind::TimingCache, place::placeholders(ArtifactKind::TimingCache, 1)));
+        engines.chain(cache)
     }
 }
 
@@ -116,16 +119,21 @@ fn take(
     let shared = wish.staged && wish.policy.is_some();
     let work =
         if shared { place::shared_work(&place.target, &owner.job) } else { place::work(&place.target) };
-    let claim = Claimed::claim(&place.target, work, owner)?;
-    // Another job must not publish between the look and the copy.
-    let _lock = shared.then(|| cache::lock(&place.target)).transpose().map_err(|e| failed("lock", e))?;
+    // Of two jobs on one cache that begin at once, one looks after the other has claimed it. Nor must another job publish
+    // between the look at the cache and the copy.
+    let cache = wish.policy.is_some();
+    let _lock = cache.then(|| cache::lock(&place.target)).transpose().map_err(|e| failed("lock", e))?;
+    if cache {
+        work::admit(&place.target, shared)?;
+    }
+    let mut claim = Claimed::claim(&place.target, work, owner)?;
     let mut previous = facts::of(&place.target).map_err(|e| failed("examine", e))?;
     if let Some(previous) = previous.as_mut().filter(|_| wish.policy.is_some()) {
         previous.sha256 = Some(facts::digest(&place.target).map_err(|e| failed("read", e))?);
     }
     check_room(&place.target, previous.as_ref().map_or(0, |previous| previous.bytes))?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    let staging = place::staging(claim.folder(), &owner.job, &place.target);
+    let staging = place::own_place(wish.kind, &place.target, &owner.job);
     let declared = ArtifactDeclared {
         artifact,
         kind: wish.kind,
@@ -140,7 +148,12 @@ fn take(
         previous,
     };
     claim.describe(&declared)?;
-    let furnished = furnish(&declared, &staging, claim.folder());
+    let away = declared.mode == ArtifactMode::InPlace && declared.policy == Some(CachePolicy::Refresh);
+    let furnished = if away && declared.previous.is_some() {
+        claim.take_away(&place.target)
+    } else {
+        furnish(&declared, &staging, claim.folder())
+    };
     furnished.map_err(|e| failed("keep a copy of", e))?;
     fsio::sync_folder(claim.folder())?;
     Ok((claim, declared))

@@ -4,7 +4,7 @@
 //! start in the same moment one gets it. The file in it that names its job is locked as long as the runner lives.
 
 use super::settle::{self, Journal, Terms};
-use super::{ArtifactError, copy};
+use super::{ArtifactError, copy, place};
 use crate::event::ArtifactDeclared;
 use crate::fsio::{self, FsError, Lock};
 use serde::de::DeserializeOwned;
@@ -12,11 +12,15 @@ use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Whose folder it is.
 const OWNER: &str = "owner.json";
 /// What is in our care, as the job's log has it.
 const ARTIFACT: &str = "artifact.json";
+/// How long another job may take to put a lost job's folder in order.
+const PATIENCE: Duration = Duration::from_secs(10);
+const TICK: Duration = Duration::from_millis(5);
 /// More than either of the two ever has.
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -37,6 +41,8 @@ pub struct Owner {
 pub struct Claimed {
     folder: PathBuf,
     armed: bool,
+    /// Where that lay which was taken away from its path.
+    taken_from: Option<PathBuf>,
     _lock: Lock,
 }
 
@@ -52,7 +58,7 @@ impl Claimed {
             // What matters is why it has not got its name.
             let _ = fs::remove_dir_all(&hidden);
         }
-        let claimed = Self { folder, armed: true, _lock: named? };
+        let claimed = Self { folder, armed: true, taken_from: None, _lock: named? };
         fsio::reserve(&claimed.folder)?;
         Ok(claimed)
     }
@@ -80,6 +86,13 @@ impl Claimed {
         fsio::write_all_atomic(&self.folder, &[(ARTIFACT, &text)])
     }
 
+    /// Takes what lies at the path into the folder, so that the command finds nothing there.
+    pub(super) fn take_away(&mut self, target: &Path) -> io::Result<()> {
+        fs::rename(target, place::kept(&self.folder))?;
+        self.taken_from = Some(target.to_owned());
+        fsio::sync_folder(place::folder_of(target)).map_err(io::Error::other)
+    }
+
     /// The job's record tells of it now: it stays until it is settled.
     pub fn begin(&mut self) {
         self.armed = false;
@@ -88,11 +101,48 @@ impl Claimed {
 
 impl Drop for Claimed {
     fn drop(&mut self) {
-        if self.armed {
+        let back = |target: &PathBuf| fs::rename(place::kept(&self.folder), target).is_ok();
+        if self.armed && self.taken_from.as_ref().is_none_or(back) {
             // Nothing was run. A leftover is cleared by the next job at this path.
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
+}
+
+/// Whether a job may have a timing cache. Jobs with copies of their own share it; one that writes to the cache itself has it
+/// alone. The lock of the cache's folder is held meanwhile, so that nobody claims it in between.
+///
+/// # Errors
+/// The job that has it, or had it and is lost.
+pub(super) fn admit(target: &Path, shared: bool) -> Result<(), ArtifactError> {
+    let alone = place::work(target);
+    if shared && alone.symlink_metadata().is_ok() {
+        return Err(taken(&alone, target));
+    }
+    for (folder, owner) in sharers(target) {
+        let path = target.to_owned();
+        match Lock::held(&folder.join(OWNER))? {
+            true if shared => {}
+            true => return Err(ArtifactError::Busy { path, owner }),
+            // What shares the cache is in nobody's way, and its bundle finds it. Without a bundle nobody would.
+            false if shared && owner.bundle.exists() => {}
+            false => return Err(ArtifactError::Left { path, owner, work: folder }),
+        }
+    }
+    Ok(())
+}
+
+/// The folders of jobs that have copies of a timing cache of their own, or had them.
+fn sharers(target: &Path) -> Vec<(PathBuf, Owner)> {
+    let entries = fs::read_dir(place::folder_of(target)).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries
+        .filter_map(|entry| {
+            let owner = owner(&entry.path())?;
+            (entry.path() == place::shared_work(target, &owner.job)).then(|| (entry.path(), owner))
+        })
+        .collect();
+    found.sort_by(|(a, _), (b, _)| a.cmp(b));
+    found
 }
 
 fn taken(folder: &Path, target: &Path) -> ArtifactError {
@@ -123,7 +173,14 @@ pub(super) fn of_job(folder: &Path, job: &str) -> Option<ArtifactDeclared> {
 pub fn abandon(folder: &Path) -> Result<(), ArtifactError> {
     let failed = |why: &str| ArtifactError::Unsettled { work: folder.to_owned(), why: why.to_owned() };
     let owner = owner(folder).ok_or_else(|| failed("it does not say whose it is"))?;
-    let _claim = lock(folder).ok_or_else(|| failed("its job lives"))?;
+    let Some(_claim) = lock(folder) else {
+        // Another job may have put it in order meanwhile.
+        return if folder.exists() {
+            Err(failed("its job lives, or another job puts it in order just now"))
+        } else {
+            Ok(())
+        };
+    };
     if let Some(declared) = of_job(folder, &owner.job) {
         let journal = Journal::of(&owner.job, declared);
         let terms = Terms {
@@ -145,10 +202,17 @@ pub fn abandon(folder: &Path) -> Result<(), ArtifactError> {
     Ok(copy::remove(folder).map_err(|e| FsError::new("remove", folder, e))?)
 }
 
-/// Takes the lock of a folder whose runner is gone.
+/// Takes the lock of a folder whose runner is gone. Whoever else has it puts the folder in order, which takes a moment.
 fn lock(folder: &Path) -> Option<File> {
+    let began = Instant::now();
     let file = File::open(folder.join(OWNER)).ok()?;
-    file.try_lock().ok().map(|()| file)
+    while file.try_lock().is_err() {
+        if began.elapsed() >= PATIENCE {
+            return None;
+        }
+        std::thread::sleep(TICK);
+    }
+    Some(file)
 }
 
 /// Reads a small file of ours, which is a file and no link.
@@ -164,7 +228,6 @@ fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::artifact::place;
 
     fn owner(job: &str) -> Owner {
         Owner { job: job.to_owned(), pid: std::process::id(), bundle: "/bundle".into() }

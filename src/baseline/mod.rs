@@ -244,6 +244,7 @@ mod tests {
             deadline_ms: None,
             deadline_from: None,
             phase_limit_ms: None,
+            attempt: None,
             environment_changes: Vec::new(),
             bundle: String::new(),
             wire: String::new(),

@@ -1,6 +1,6 @@
 //! `stuckproof addendum`.
 
-use super::{fail, print, signing_key};
+use super::{fail, print, refuse_packed, signing_key};
 use crate::seal::addendum::{Kind, Status, add};
 use clap::Args;
 use std::io::Write;
@@ -31,6 +31,9 @@ pub(super) fn main(options: &Options) -> ExitCode {
         Ok(key) => key,
         Err(e) => return fail(&e),
     };
+    if let Err(why) = refuse_packed(&options.bundle) {
+        return fail(&why);
+    }
     let what = (options.kind, options.status);
     match add(&options.bundle, what, &options.note, chrono::Utc::now(), key.as_ref()) {
         Ok(path) => print(|out| writeln!(out, "{}", path.display())),

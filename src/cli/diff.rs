@@ -1,13 +1,14 @@
 //! `stuckproof diff`.
 
 use super::say;
+use crate::attempts;
 use crate::diff::{self, Difference, Threshold};
 use crate::event::plain;
-use crate::evidence;
+use crate::evidence::{self, Bundle};
 use crate::render::{self, Style};
 use clap::{Args, ValueEnum};
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Something differs.
@@ -19,7 +20,7 @@ const NOISE: f64 = 50.0;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// The first bundle's folder
+    /// The first bundle's folder; of a job that was tried several times the last attempt is compared
     a: PathBuf,
     /// The second bundle's folder
     b: PathBuf,
@@ -50,10 +51,9 @@ fn percent(text: &str) -> Result<f64, String> {
 
 /// Tells what changed between two bundles.
 pub(super) fn main(options: &Options) -> ExitCode {
-    let [a, b] = [&options.a, &options.b].map(|path| evidence::load(path));
-    let (a, b) = match (a, b) {
+    let (a, b) = match (load(&options.a), load(&options.b)) {
         (Ok(a), Ok(b)) => (a, b),
-        (Err(e), _) | (_, Err(e)) => return cannot_tell(&e.to_string()),
+        (Err(why), _) | (_, Err(why)) => return cannot_tell(&why),
     };
     let difference = diff::compare(&a, &b, Threshold { percent: options.threshold, ms: NOISE });
     match print(&difference, options.format) {
@@ -62,6 +62,15 @@ pub(super) fn main(options: &Options) -> ExitCode {
         _ if difference.same => ExitCode::SUCCESS,
         _ => ExitCode::from(DIFFERS),
     }
+}
+
+/// The bundle in a folder; of a job that was tried several times the last attempt, which is said.
+fn load(path: &Path) -> Result<Bundle, String> {
+    let last = attempts::last_of(path).map_err(|e| e.to_string())?;
+    if last != path {
+        say(&format!("{} holds several attempts; the last, {}, is compared", path.display(), last.display()));
+    }
+    evidence::load(&last).map_err(|e| e.to_string())
 }
 
 fn print(difference: &Difference, format: Format) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 use super::status::ask;
 use super::{fail, json, print};
+use crate::attempts;
 use crate::evidence;
 use crate::explain;
 use crate::supervise::control;
@@ -11,7 +12,8 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// A running job (its name or the beginning of it) or a bundle [default: the only job that runs]
+    /// A running job (its name or the beginning of it) or a bundle; of a job that was tried several times the last attempt
+    /// [default: the only job that runs]
     job: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -25,13 +27,19 @@ pub(super) fn main(options: &Options) -> ExitCode {
     let live = found.as_ref().ok().and_then(|entry| ask(entry).ok());
     let bundle = match (&found, &options.job) {
         (Ok(entry), _) => entry.bundle.clone(),
-        (Err(_), Some(name)) if Path::new(name).is_dir() => name.into(),
+        (Err(_), Some(name)) if Path::new(name).is_dir() => match attempts::last_of(Path::new(name)) {
+            Ok(bundle) => bundle,
+            Err(e) => return fail(&e),
+        },
         (Err(e), _) => return fail(e),
     };
     let bundle = match evidence::load(&bundle) {
         Ok(bundle) => bundle,
         Err(e) => return fail(&e),
     };
-    let explanation = explain::explain(&bundle, live.as_ref());
+    // Where the record cannot be read, the bundle can be explained all the same.
+    let around = bundle.path.parent().filter(|_| bundle.evidence.header.attempt.is_some());
+    let record = around.and_then(|folder| attempts::load(folder).ok());
+    let explanation = explain::explain(&bundle, live.as_ref(), record.as_ref());
     if options.json { json(&explanation) } else { print(|out| explain::print(&explanation, out)) }
 }

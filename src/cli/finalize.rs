@@ -1,11 +1,12 @@
 //! `stuckproof finalize`.
 
 use super::masking::Masking;
-use super::{fail, say, signing_key};
+use super::{fail, history, refuse_packed, say, signing_key};
 use crate::attempts;
 use crate::event::HostReported;
 use crate::evidence::{self, EVENTS, EVIDENCE};
 use crate::exit;
+use crate::history::History;
 use crate::mask::Secrets;
 use crate::render;
 use crate::resume;
@@ -32,6 +33,10 @@ pub(super) struct Options {
     /// it in a variable
     #[arg(long, value_name = "STATUS")]
     host_status: Option<String>,
+    /// The folder that is to remember the builds of bundles that are finished here, or `none` [default:
+    /// `$STUCKPROOF_HISTORY`, else none: a bundle may come from another machine]
+    #[arg(long, value_name = "DIR|none")]
+    history: Option<PathBuf>,
     #[command(flatten)]
     masking: Masking,
 }
@@ -46,12 +51,13 @@ pub(super) fn main(options: Options) -> ExitCode {
     if let Some(HostReported { status, told_by }) = &host {
         say(&format!("the host says {status} ({told_by})"));
     }
+    let history = history::named(options.history);
     let mut code = ExitCode::SUCCESS;
     let secrets = Arc::new(Secrets::collect(&options.masking.into(), std::env::vars_os(), &[]));
     for folder in &options.bundles {
         for result in bundles_in(folder)
             .into_iter()
-            .map(|bundle| finalize(&bundle?, host.clone(), &secrets, key.as_ref()))
+            .map(|bundle| finalize(&bundle?, host.clone(), &secrets, key.as_ref(), history.as_ref()))
         {
             if let Err(why) = result {
                 say(&why);
@@ -78,6 +84,9 @@ fn attempts_in(folder: &Path) -> Vec<PathBuf> {
 
 /// The bundle that a folder is, or the bundles in it.
 fn bundles_in(folder: &Path) -> Vec<Result<PathBuf, String>> {
+    if let Err(why) = refuse_packed(folder) {
+        return vec![Err(why)];
+    }
     let is_bundle =
         |path: &Path| [EVENTS, EVIDENCE].iter().any(|name| path.join(name).symlink_metadata().is_ok());
     if is_bundle(folder) {
@@ -104,12 +113,19 @@ fn finalize(
     host: Option<HostReported>,
     secrets: &Arc<Secrets>,
     key: Option<&SigningKey>,
+    history: Option<&History>,
 ) -> Result<(), String> {
     let was_sealed = seal::is_sealed(bundle);
     resume::finish_abandoned(bundle, host, secrets, key).map_err(|e| e.to_string())?;
     let finished = evidence::load(bundle).map_err(|e| e.to_string())?;
     render::past(&finished, &mut io::stdout().lock()).or_else(|e| unless_left(&e))?;
-    if was_sealed { check(bundle) } else { Ok(()) }
+    if was_sealed {
+        return check(bundle);
+    }
+    if let Some(why) = history.and_then(|history| history::learn(history.clone(), bundle)) {
+        say(&why);
+    }
+    Ok(())
 }
 
 /// A reader that left early wanted no more.

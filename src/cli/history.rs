@@ -1,6 +1,5 @@
 //! Where earlier builds are remembered.
 
-use super::say;
 use crate::evidence;
 use crate::history::History;
 use std::path::{Path, PathBuf};
@@ -9,17 +8,35 @@ use std::time::Duration;
 
 /// What stands for no history.
 const NONE: &str = "none";
+/// Says where the history is.
+const VARIABLE: &str = "STUCKPROOF_HISTORY";
 /// How long the end of a job waits for the folder.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The store that the user wants: by option, by environment, else in the user's cache folder.
 pub(super) fn store(option: Option<PathBuf>) -> Option<History> {
-    choose(option, |name| std::env::var_os(name).map(PathBuf::from)).map(|folder| History::at(&folder))
+    choose(option, variable).map(|folder| History::at(&folder))
+}
+
+/// The store that the user names, by option or by environment. A bundle may come from another machine, whose times are no
+/// measure for this one, so that nothing is learned from it unasked.
+pub(super) fn named(option: Option<PathBuf>) -> Option<History> {
+    let named = option.or_else(|| set(variable, VARIABLE)).filter(|named| named != Path::new(NONE))?;
+    Some(History::at(&named))
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from)
+}
+
+/// A variable that is empty is none.
+fn set(variable: impl Fn(&str) -> Option<PathBuf>, name: &str) -> Option<PathBuf> {
+    variable(name).filter(|value| !value.as_os_str().is_empty())
 }
 
 fn choose(option: Option<PathBuf>, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-    let set = |name| variable(name).filter(|value| !value.as_os_str().is_empty());
-    match option.or_else(|| set("STUCKPROOF_HISTORY")) {
+    let set = |name| set(&variable, name);
+    match option.or_else(|| set(VARIABLE)) {
         Some(none) if none == Path::new(NONE) => None,
         Some(folder) => Some(folder),
         None => {
@@ -30,18 +47,15 @@ fn choose(option: Option<PathBuf>, variable: impl Fn(&str) -> Option<PathBuf>) -
     }
 }
 
-/// Remembers the builds of a finished bundle. What cannot be remembered is said; the job is none the worse for it.
-pub(super) fn learn(history: History, bundle: &Path) {
+/// Remembers the builds of a finished bundle, and gives what is to be said where that fails: the job is none the worse for it.
+pub(super) fn learn(history: History, bundle: &Path) -> Option<String> {
     let (bundle, folder) = (bundle.to_owned(), history.folder().to_owned());
     let (tell, told) = mpsc::channel();
     // The folder may lie on a disk that does not answer, and everything else is done by now.
     std::thread::spawn(move || tell.send(remember(&history, &bundle)));
     match told.recv_timeout(PATIENCE) {
-        Ok(None) => {}
-        Ok(Some(why)) => {
-            say(&format!("this build is not remembered: {why}; give another --history, or none"));
-        }
-        Err(_) => say(&format!("this build may not be remembered: {} does not answer", folder.display())),
+        Ok(why) => Some(format!("this build is not remembered: {}; give another --history, or none", why?)),
+        Err(_) => Some(format!("this build may not be remembered: {} does not answer", folder.display())),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The hidden verb of the keeper.
 
+use super::history;
 use crate::exit;
 use crate::mask::Secrets;
 use crate::resume::{self, Known};
@@ -21,7 +22,7 @@ pub(super) struct Options {
 /// Watches over the command; where the runner was lost, finishes its bundle.
 pub(super) fn main(_: &Options) -> ExitCode {
     let Some(orphaned) = supervise::keep() else { return ExitCode::SUCCESS };
-    let Orphaned { bundle, exited, events, log, output_cap, secrets } = orphaned;
+    let Orphaned { bundle, exited, events, log, output_cap, secrets, history } = orphaned;
     let known = Known {
         exited,
         events,
@@ -35,7 +36,11 @@ pub(super) fn main(_: &Options) -> ExitCode {
     // The lock goes with the handle, at the last moment at which nobody else can have it.
     drop(log);
     match resume::finish(&bundle, &known, None) {
-        Ok(_) => ExitCode::SUCCESS,
+        Ok(_) => {
+            // What is not remembered is nobody's loss but the next build's, and nobody reads of it here.
+            let _ = history.and_then(|history| history::learn(history, &bundle));
+            ExitCode::SUCCESS
+        }
         Err(e) => complain(&bundle, e.to_string(), &known.secrets),
     }
 }

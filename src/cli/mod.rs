@@ -7,8 +7,10 @@ mod diff;
 mod explain;
 mod finalize;
 mod history;
+mod hosts;
 mod keep;
 mod masking;
+mod pack;
 mod quarantine;
 mod review;
 mod run;
@@ -17,6 +19,7 @@ mod simulate;
 mod status;
 mod verify;
 
+use crate::archive::is_packed;
 use crate::exit;
 use crate::sign::{KEY_VARIABLE, KeyError, SigningKey};
 use crate::supervise::{self, EXEC_VERB, KEEPER_VERB, Seat};
@@ -52,6 +55,8 @@ enum Verb {
     Diff(diff::Options),
     /// Finish bundles whose runner was lost.
     Finalize(finalize::Options),
+    /// Tell which CI host is assumed here, and how long each gives a job to end.
+    Hosts(hosts::Options),
     /// Look after what jobs without success have written.
     Quarantine(quarantine::Options),
     /// Play a script with a simulated builder, to test a CI without a GPU.
@@ -60,6 +65,8 @@ enum Verb {
     Verify(verify::Options),
     /// Tell whether bundles are what a release asks for.
     Review(review::Options),
+    /// Write a sealed bundle as one file.
+    Pack(pack::Options),
     /// Add a fact to a sealed bundle, beside it.
     Addendum(addendum::Options),
     /// Print completions for a shell.
@@ -120,10 +127,12 @@ pub fn main() -> ExitCode {
         Verb::Show(options) => show::main(&options),
         Verb::Diff(options) => diff::main(&options),
         Verb::Finalize(options) => finalize::main(options),
+        Verb::Hosts(options) => hosts::main(&options),
         Verb::Quarantine(options) => quarantine::main(&options),
         Verb::Simulate(options) => simulate::main(options),
         Verb::Verify(options) => verify::main(&options),
         Verb::Review(options) => review::main(&options),
+        Verb::Pack(options) => pack::main(&options),
         Verb::Addendum(options) => addendum::main(&options),
         Verb::Completions(options) => completions::main(&options, command()),
         Verb::Exec(exec) => refuse(&supervise::become_command(&exec.command, exec.seat(), exec.bound)),
@@ -165,6 +174,17 @@ fn print(what: impl FnOnce(&mut io::StdoutLock<'static>) -> io::Result<()>) -> E
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => fail(&format!("cannot print: {e}")),
         _ => ExitCode::SUCCESS,
     }
+}
+
+/// What would be changed must be a folder.
+fn refuse_packed(path: &Path) -> Result<(), String> {
+    if !is_packed(path) {
+        return Ok(());
+    }
+    let path = path.display();
+    Err(format!(
+        "{path} is packed, and what is packed is never changed; unpack it first (`tar --zstd -xf {path}`)"
+    ))
 }
 
 /// The key to sign with: the one that the user named, or the one that the environment names.

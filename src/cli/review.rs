@@ -4,12 +4,13 @@ use super::{fail, json, print};
 use crate::render;
 use crate::review::{Policy, Review, find, review};
 use clap::{Args, ValueEnum};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// Bundles, folders of bundles, or `@FILE` with a path a line
+    /// Bundles, packed or not, folders of bundles, or `@FILE` with a path a line
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// What is asked of them [default: a real, observed success]
@@ -31,6 +32,7 @@ enum Format {
     Text,
     Markdown,
     Json,
+    Junit,
 }
 
 /// Reviews the bundles; the exit code is the review's.
@@ -43,6 +45,7 @@ pub(super) fn main(options: &Options) -> ExitCode {
         Format::Text => print(|out| render::reviewed(&review, out)),
         Format::Markdown => print(|out| render::reviewed_markdown(&review, out)),
         Format::Json => json(&review),
+        Format::Junit => print(|out| out.write_all(&render::reviewed_junit(&review, chrono::Utc::now()))),
     };
     if printed == ExitCode::SUCCESS { ExitCode::from(review.exit_code()) } else { printed }
 }

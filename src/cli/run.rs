@@ -189,6 +189,7 @@ impl From<Options> for Plan {
             on_stall: options.on_stall,
             heartbeat: options.heartbeat.unwrap_or(Heartbeat::Host),
             history: history::store(options.history),
+            attempt: None,
         }
     }
 }
@@ -252,8 +253,8 @@ impl Begun {
         if let Err(e) = fsio::release(finished.bundle()) {
             finished.fail(e.to_string());
         }
-        if let Some(history) = history {
-            history::learn(history, finished.bundle());
+        if let Some(why) = history.and_then(|history| history::learn(history, finished.bundle())) {
+            say(&why);
         }
         finished.leave()
     }
@@ -261,28 +262,35 @@ impl Begun {
 
 /// Makes the job ready. Where a lost job stands in the way at the path of an artifact, that one is finished first.
 fn prepare(plan: &Plan) -> Result<Job, String> {
-    // As often as there are artifacts: each can have been another job's.
-    for _ in 0..=plan.artifacts.engines.len() {
+    let mut finished = Vec::new();
+    loop {
         match Job::prepare(plan.clone()) {
-            Err(PrepareError::Artifact(ArtifactError::Left { path, owner, work })) => {
-                let path = path.display();
-                say(&format!(
-                    "job {} was lost while it was building {path}; it is finished first",
-                    owner.job
-                ));
-                finish_lost(&owner, &work, plan)?;
+            // One that stands there again cannot be finished from here, and is told like any other fault.
+            Err(PrepareError::Artifact(ArtifactError::Left { path, owner, work }))
+                if !finished.contains(&work) =>
+            {
+                finish_lost(&owner, &work, &path, plan)?;
+                finished.push(work);
             }
             other => return other.map_err(|e| e.to_string()),
         }
     }
-    Job::prepare(plan.clone()).map_err(|e| e.to_string())
 }
 
 /// Finishes a job whose runner was lost; where its bundle is gone, or was never told of the artifact, the artifact alone.
-fn finish_lost(owner: &Owner, work: &Path, plan: &Plan) -> Result<(), String> {
+fn finish_lost(owner: &Owner, work: &Path, path: &Path, plan: &Plan) -> Result<(), String> {
+    let (job, path) = (&owner.job, path.display());
     if owner.bundle.join(evidence::EVENTS).exists() {
+        say(&format!("job {job} was lost while it was building {path}; it is finished first"));
         let secrets = Arc::new(Secrets::collect(&plan.masking, std::env::vars_os(), &plan.argv));
         resume::finish_abandoned(&owner.bundle, None, &secrets, None).map_err(|e| e.to_string())?;
+        if let Some(why) = plan.history.clone().and_then(|history| history::learn(history, &owner.bundle)) {
+            say(&why);
+        }
+    } else {
+        say(&format!(
+            "job {job} was lost while it was building {path}, and its bundle is gone; what it wrote is set aside"
+        ));
     }
     if work.exists() { artifact::abandon(work).map_err(|e| e.to_string()) } else { Ok(()) }
 }

@@ -6,7 +6,7 @@ use crate::evidence::JobState;
 use crate::render;
 use crate::seal::addendum::Addendum;
 use crate::sign::{KeyError, PublicKey};
-use crate::verify::{Answer, Fault, Report, Wanted, verify};
+use crate::verify::{Answer, Fault, Report, Tried, Wanted, verify, verify_attempts};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// The bundles' folders; of a job that was tried several times all attempts are verified, and the last one decides
+    /// The bundles' folders, or what `stuckproof pack` made of them; of a job that was tried several times all attempts are verified, and the last one decides
     /// whether the job succeeded
     #[arg(required = true, value_name = "BUNDLE")]
     bundles: Vec<PathBuf>,
@@ -42,42 +42,53 @@ pub(super) fn main(options: &Options) -> ExitCode {
         Ok(wanted) => wanted,
         Err(e) => return fail(&e),
     };
-    let mut reports: Vec<Report> = Vec::new();
-    let mut worst = Answer::Valid;
-    for folder in &options.bundles {
-        let of_folder: Vec<Report> = bundles(folder).iter().map(|bundle| verify(bundle, &wanted)).collect();
-        worst = worst.worse(of_all(&of_folder));
-        reports.extend(of_folder);
-    }
+    let found: Vec<Found> = options.bundles.iter().map(|folder| Found::of(folder, &wanted)).collect();
+    let worst = found.iter().map(Found::answer).fold(Answer::Valid, Answer::worse);
     let printed = match options.format {
-        Format::Text => print(|out| reports.iter().try_for_each(|report| render::verified(report, out))),
-        Format::Json => json(&reports.iter().map(Verified::from).collect::<Vec<_>>()),
+        Format::Text => print(|out| {
+            found.iter().try_for_each(|found| match found {
+                Found::One(report) => render::verified(report, out),
+                Found::Tried(tried) => render::verified_attempts(tried, out),
+            })
+        }),
+        Format::Json => json(&found.iter().flat_map(Found::documents).collect::<Vec<_>>()),
     };
     if printed == ExitCode::SUCCESS { ExitCode::from(worst.exit_code()) } else { printed }
 }
 
-/// The bundle that a folder is; of a job that was tried several times all of them.
-fn bundles(folder: &Path) -> Vec<PathBuf> {
-    if !attempts::are_in(folder) {
-        return vec![folder.to_owned()];
-    }
-    // The first one is named even where it is missing, so that its absence is told.
-    let mut found = vec![folder.join(attempts::bundle_name(1))];
-    for attempt in 2.. {
-        let bundle = folder.join(attempts::bundle_name(attempt));
-        if !bundle.exists() {
-            break;
-        }
-        found.push(bundle);
-    }
-    found
+/// What was found in a folder.
+enum Found {
+    /// A bundle.
+    One(Box<Report>),
+    /// All attempts at a job.
+    Tried(Tried),
 }
 
-/// The answer on all attempts at one job: that one failed is no fault of the job whose last one succeeded.
-fn of_all(attempts: &[Report]) -> Answer {
-    let Some((last, earlier)) = attempts.split_last() else { return Answer::CannotTell };
-    let earlier = earlier.iter().map(Report::answer).filter(|answer| *answer != Answer::NotSucceeded);
-    earlier.fold(last.answer(), Answer::worse)
+impl Found {
+    fn of(folder: &Path, wanted: &Wanted) -> Self {
+        if attempts::are_in(folder) {
+            Self::Tried(verify_attempts(folder, wanted))
+        } else {
+            Self::One(Box::new(verify(folder, wanted)))
+        }
+    }
+
+    fn answer(&self) -> Answer {
+        match self {
+            Self::One(report) => report.answer(),
+            Self::Tried(tried) => tried.answer(),
+        }
+    }
+
+    fn documents(&self) -> Vec<Verified<'_>> {
+        match self {
+            Self::One(report) => vec![Verified::from(&**report)],
+            Self::Tried(tried) => {
+                let of_all = Verified::of_all(tried);
+                tried.attempts.iter().map(Verified::from).chain(of_all).collect()
+            }
+        }
+    }
 }
 
 /// What is wanted of signatures.
@@ -99,6 +110,22 @@ struct Verified<'a> {
     signer: Option<&'a str>,
     faults: &'a [Fault],
     addenda: &'a [Addendum],
+}
+
+impl<'a> Verified<'a> {
+    /// On all attempts together: what became of the job is what the last one says.
+    fn of_all(tried: &'a Tried) -> Option<Self> {
+        let last = tried.attempts.last().map(Self::from)?;
+        Some(Self {
+            bundle: &tried.path,
+            answer: tried.answer(),
+            faults: &tried.faults,
+            manifest: None,
+            signer: None,
+            addenda: &[],
+            ..last
+        })
+    }
 }
 
 impl<'a> From<&'a Report> for Verified<'a> {

@@ -1,8 +1,11 @@
 //! What stood around the jobs.
 
 use super::{Section, Sheet};
+use crate::artifact::{own_place, placeholders};
 use crate::baseline::{Baseline, Device, Limits, Machine};
+use crate::event::ArtifactKind;
 use crate::evidence::{Bundle, Summary};
+use std::path::Path;
 
 /// The GPUs that the commands could use.
 pub(super) fn gpu(a: Option<&Baseline>, b: Option<&Baseline>, summaries: [&Summary; 2]) -> Section {
@@ -32,7 +35,7 @@ fn first_in_use(baseline: &Baseline) -> Option<&Device> {
 pub(super) fn surroundings(a: &Bundle, b: &Bundle) -> Section {
     let mut sheet = Sheet::new("surroundings");
     let headers = [a, b].map(|side| &side.evidence.header);
-    sheet.put("command", headers.map(|header| Some(header.argv.join(" "))));
+    sheet.put("command", [a, b].map(|side| Some(command(side))));
     sheet.put("stuckproof", headers.map(|header| Some(&header.stuckproof)));
     sheet.put("host", headers.map(|header| Some(&header.host)));
     sheet.put("CI host", headers.map(|header| header.ci_host.as_ref()));
@@ -47,6 +50,20 @@ pub(super) fn surroundings(a: &Bundle, b: &Bundle) -> Section {
     sheet.put("commit", [one, other].map(|side| side.ci.as_ref()?.commit.as_ref()));
     sheet.put_all("variable ", &one.environment, &other.environment);
     sheet.section()
+}
+
+/// The command as the user wrote it: what stands for the job's own places differs from job to job.
+fn command(bundle: &Bundle) -> String {
+    let header = &bundle.evidence.header;
+    let mut command = header.argv.join(" ");
+    let mut engines = 0;
+    for artifact in &bundle.inventory.artifacts {
+        engines += usize::from(artifact.kind == ArtifactKind::Engine);
+        let own = own_place(artifact.kind, Path::new(&artifact.target), &header.job);
+        let written = placeholders(artifact.kind, engines).swap_remove(0);
+        command = command.replace(&*own.to_string_lossy(), &written);
+    }
+    command
 }
 
 fn machine(sheet: &mut Sheet, both: [&Machine; 2]) {

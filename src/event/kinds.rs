@@ -149,6 +149,8 @@ pub struct JobStarted {
     pub wire: String,
     /// How the command's streams are kept: `separate`, `merged` or `terminal`.
     pub streams: String,
+    /// Which attempt this is; null where the job is tried once.
+    pub attempt: Option<NthAttempt>,
 }
 
 /// What an artifact is.
@@ -379,6 +381,17 @@ pub struct HostProfile {
     pub kill_after_ms: u64,
     /// When the evidence must be complete, milliseconds, or null.
     pub complete_ms: Option<u64>,
+}
+
+/// The place of an attempt at a job among the others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NthAttempt {
+    /// Its number, from 1.
+    pub number: u32,
+    /// SHA-256 of the manifest of the attempt before it; null in the first.
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
+    pub previous: Option<String>,
 }
 
 /// Fields of `commandStarted`.

@@ -53,6 +53,9 @@ pub struct SilenceJudged {
     pub idle_ns: u64,
     /// Processor time during the silence, in percent of one core.
     pub cpu_percent: u32,
+    /// Processor time that its threads lacked during the silence, in percent of one core: what they waited for a turn after
+    /// others were cut short. Null where the kernel does not count it.
+    pub starved_percent: Option<u32>,
     /// The highest load of a GPU at the last sample, percent; null where none can be seen.
     pub gpu_percent: Option<u32>,
     /// Threads that ran or could have run at the last sample.

@@ -462,7 +462,7 @@ mod tests {
             "ciHost": null, "hostProfile": {"name": "none", "chosenBy": "nothing else fitted", "ladder": "", "allowsMs": null, "provisionalMs": 5000,
                 "graceMs": null, "killAfterMs": 1, "completeMs": null},
             "anchorMonoNs": 1, "anchorWallNs": 1, "graceMs": null, "killAfterMs": 1,
-            "deadlineMs": null, "deadlineFrom": null, "phaseLimitMs": null, "warnings": [], "environmentChanges": [], "bundle": "", "wire": "", "streams": "merged"
+            "deadlineMs": null, "deadlineFrom": null, "phaseLimitMs": null, "attempt": null, "warnings": [], "environmentChanges": [], "bundle": "", "wire": "", "streams": "merged"
         });
         serde_json::from_value(header).expect("every field is there")
     }

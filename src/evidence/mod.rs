@@ -56,7 +56,7 @@ pub const DERIVED: [&str; 5] = [PHASES, EVIDENCE, SUMMARY, INVENTORY, JUNIT];
 #[derive(Debug, Error)]
 pub enum EvidenceError {
     /// There is no log where a bundle should be.
-    #[error("{path} is no bundle: its events.jsonl cannot be opened: {source}; give the folder that `stuckproof run` named last", path = .path.display())]
+    #[error("{path} is no bundle: its events.jsonl cannot be opened: {source}; {hint}", path = .path.display(), hint = hint(.source))]
     NoLog {
         /// The folder.
         path: PathBuf,
@@ -80,6 +80,16 @@ pub enum EvidenceError {
     /// A derived file cannot be written.
     #[error(transparent)]
     Write(#[from] FsError),
+}
+
+/// What to do where no log is.
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotADirectory => {
+            "give a folder; what `stuckproof pack` made is unpacked first, with `tar --zstd -xf`"
+        }
+        _ => "give the folder that `stuckproof run` named last",
+    }
 }
 
 /// A bundle as its log tells it.

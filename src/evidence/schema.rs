@@ -2,6 +2,7 @@
 
 use super::{Evidence, Inventory, Phases, Summary};
 use crate::artifact::quarantine::Record;
+use crate::attempts::Attempts;
 use crate::baseline::Baseline;
 use crate::event::event_schema;
 use crate::resources;
@@ -16,7 +17,8 @@ use serde_json::{Value, json};
 /// `inventory.json`, `baseline.json`, `manifest.json` and one line of `events.jsonl`; `$defs/envelope` and
 /// `$defs/statement` are a signature and what it says, `$defs/addendum` is a file of the folder beside the bundle,
 /// `$defs/quarantineRecord` is `record.json` of an entry in the quarantine. `$defs/resourceHeader` and
-/// `$defs/resourceSample` are the first line and every other line of `resources.jsonl`.
+/// `$defs/resourceSample` are the first line and every other line of `resources.jsonl`, and `$defs/attempts` is `attempts.json`
+/// of a job that may be tried again.
 #[must_use]
 pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12()
@@ -35,6 +37,7 @@ pub fn schema() -> Value {
     generator.subschema_for::<Envelope>();
     generator.subschema_for::<Statement<Predicate>>();
     generator.subschema_for::<Addendum>();
+    generator.subschema_for::<Attempts>();
     let event = event_schema(&mut generator).to_value();
     generator.definitions_mut().insert("event".to_owned(), event);
     let mut root = json!({

@@ -10,6 +10,7 @@ mod text;
 
 pub use text::print;
 
+use crate::attempts::{Attempt, Attempts};
 use crate::evidence::{Bundle, JobState};
 use crate::supervise::Live;
 use serde::Serialize;
@@ -24,6 +25,8 @@ pub struct Explanation {
     pub state: JobState,
     /// Its cause; null after a success and before the end.
     pub cause: Option<String>,
+    /// What the attempts before this one came to; empty where there were none.
+    pub earlier: Vec<String>,
     /// Whether its runner answers.
     pub running: bool,
     /// The last verdict on a silence, in words; null where none was needed.
@@ -84,13 +87,16 @@ impl Answer {
     }
 }
 
-/// The answers on a job, from its bundle and, while it runs, from its runner.
+/// The answers on a job, from its bundle and, while it runs, from its runner; where it is one of several attempts, with the
+/// record of them.
 #[must_use]
-pub fn explain(bundle: &Bundle, live: Option<&Live>) -> Explanation {
+pub fn explain(bundle: &Bundle, live: Option<&Live>, record: Option<&Attempts>) -> Explanation {
     let evidence = &bundle.evidence;
     let last = evidence.silences.last.as_ref().map(|judged| judged.words.clone());
     let now = live.and_then(|live| live.silence.as_ref()).map(|silence| silence.words.clone());
     let live = live.filter(|_| !evidence.finished);
+    let number = evidence.header.attempt.as_ref().map_or(0, |attempt| attempt.number);
+    let earlier = record.map(|record| record.before(number)).unwrap_or_default();
     let mut answers = match live {
         Some(live) => running::answers(evidence, live),
         None => ended::first_two(evidence),
@@ -101,6 +107,7 @@ pub fn explain(bundle: &Bundle, live: Option<&Live>) -> Explanation {
         job: evidence.job.clone(),
         state: evidence.state,
         cause: evidence.cause.clone(),
+        earlier: earlier.into_iter().map(Attempt::in_words).collect(),
         running: live.is_some(),
         silence: if live.is_some() { now } else { last },
         answers,

@@ -12,6 +12,9 @@ pub fn print(explanation: &Explanation, out: &mut impl Write) -> io::Result<()> 
         Some(cause) => writeln!(out, " ({})", Clean::short(cause))?,
         None => writeln!(out)?,
     }
+    for earlier in &explanation.earlier {
+        writeln!(out, "  before it, {}", Clean::line(earlier))?;
+    }
     if let Some(silence) = &explanation.silence {
         writeln!(out, "  last verdict: {silence}")?;
     }

@@ -17,9 +17,9 @@ pub use annotations::annotations;
 pub use attempts::show as attempts;
 pub use diff::{difference, difference_page};
 pub use markdown::markdown;
-pub use reviewed::{reviewed, reviewed_markdown};
+pub use reviewed::{reviewed, reviewed_junit, reviewed_markdown};
 pub use status::{live, past};
-pub use verified::verified;
+pub use verified::{verified, verified_attempts};
 
 use crate::event::{Cancellability, HostReported, OpenPhase};
 use crate::evidence::{Build, Bundle, ErrorLine, Evidence, Request};

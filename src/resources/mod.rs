@@ -7,6 +7,7 @@ mod gpu;
 mod model;
 mod sampler;
 mod schedule;
+mod starving;
 mod tree;
 
 pub use model::{GpuUse, Header, Sample, gpu_work};

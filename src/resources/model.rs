@@ -35,6 +35,9 @@ pub struct Sample {
     pub threads: u64,
     /// Time on a processor since the job began, that of ended processes included, milliseconds.
     pub cpu_ms: u64,
+    /// Time since the job began that threads were kept from a processor while they had more to do, milliseconds: what they
+    /// waited for a turn, in proportion to the turns that were cut short. Null where the kernel does not count it.
+    pub starved_ms: Option<u64>,
     /// Their resident memory; shared pages count for each process.
     pub rss_bytes: u64,
     /// Bytes that they have read and written through system calls so far, or null where that may not be seen.

@@ -4,6 +4,7 @@
 //! when their number is new, and all of them once in a while, since a number can be given to another process.
 
 use super::model::Sample;
+use super::starving::Starving;
 use crate::procfs::Stat;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -24,6 +25,7 @@ pub struct Tree {
     looks: u32,
     /// The processor time so far: it never falls, whatever ends unseen.
     cpu: Duration,
+    starving: Starving,
     tick: Duration,
     page: u64,
 }
@@ -38,6 +40,7 @@ impl Tree {
             strangers: BTreeSet::new(),
             looks: 0,
             cpu: Duration::ZERO,
+            starving: Starving::default(),
             tick: Duration::from_secs(1) / u32::try_from(ticks).unwrap_or(u32::MAX),
             page: rustix::param::page_size() as u64,
         }
@@ -59,10 +62,11 @@ impl Tree {
             sample.rss_bytes =
                 sample.rss_bytes.saturating_add(process.resident_pages.saturating_mul(self.page));
             io = io.zip(io_bytes(*pid)).map(|(sum, bytes)| sum.saturating_add(bytes));
-            look_at_threads(*pid, process, waits, &mut sample);
+            look_at_threads(*pid, process, waits, &mut sample, &mut self.starving);
         }
         self.cpu = self.cpu.max(self.tick.saturating_mul(u32::try_from(ticks).unwrap_or(u32::MAX)));
-        sample.cpu_ms = u64::try_from(self.cpu.as_millis()).unwrap_or(u64::MAX);
+        sample.cpu_ms = ms(self.cpu);
+        sample.starved_ms = self.starving.so_far().map(ms);
         sample.io_bytes = io.filter(|_| sample.processes > 0);
         (sample, family.into_keys().collect())
     }
@@ -94,7 +98,7 @@ impl Tree {
     }
 }
 
-fn look_at_threads(pid: u32, process: &Stat, waits: bool, sample: &mut Sample) {
+fn look_at_threads(pid: u32, process: &Stat, waits: bool, sample: &mut Sample, starving: &mut Starving) {
     sample.threads += process.threads;
     let seen = |sample: &Sample| sample.running + sample.sleeping + sample.blocked + sample.stopped;
     let folder = format!("/proc/{pid}/task");
@@ -103,9 +107,11 @@ fn look_at_threads(pid: u32, process: &Stat, waits: bool, sample: &mut Sample) {
         if seen(sample) >= THREADS {
             break;
         }
-        let line = fs::read_to_string(format!("{folder}/{tid}/stat")).ok();
+        let own = format!("{folder}/{tid}");
+        let line = fs::read_to_string(format!("{own}/stat")).ok();
         let Some(thread) = line.and_then(|line| Stat::parse(&line)) else { continue };
         looked_at += 1;
+        starving.look(&own, tid, thread.started);
         match thread.state {
             'R' => sample.running += 1,
             'D' => sample.blocked += 1,
@@ -113,7 +119,7 @@ fn look_at_threads(pid: u32, process: &Stat, waits: bool, sample: &mut Sample) {
             _ => sample.sleeping += 1,
         }
         if waits && thread.state != 'R' && seen(sample) <= WAITS {
-            note_wait(&format!("{folder}/{tid}/wchan"), &mut sample.waits);
+            note_wait(&format!("{own}/wchan"), &mut sample.waits);
         }
     }
     let missed = process.threads.saturating_sub(looked_at);
@@ -126,6 +132,10 @@ fn note_wait(file: &str, waits: &mut BTreeMap<String, u32>) {
     if !matches!(place.as_str(), "" | "0") {
         *waits.entry(place.chars().take(64).collect()).or_default() += 1;
     }
+}
+
+fn ms(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn stat(pid: u32) -> Option<Stat> {

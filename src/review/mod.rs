@@ -8,10 +8,11 @@ mod rules;
 
 pub use policy::{Policy, PolicyError};
 
+use crate::archive::is_packed;
+use crate::attempts::{self, ATTEMPTS};
 use crate::digest::Hex;
-use crate::seal::Folder;
 use crate::sign::KeyError;
-use crate::verify::{Answer, Wanted, verify};
+use crate::verify::{Answer, Wanted, verify, verify_attempts};
 use rules::Asked;
 use serde::Serialize;
 use serde_json::Value;
@@ -53,6 +54,8 @@ pub enum ReviewError {
 pub struct Decision {
     /// The rule: a key of the policy, or `verify`.
     pub rule: &'static str,
+    /// What it was asked of, where a rule is asked several times: the criterion, the field, the engine; else empty.
+    pub item: String,
     /// Whether it holds.
     pub passed: bool,
     /// What was found.
@@ -91,6 +94,14 @@ impl Verdict {
     }
 }
 
+impl Decision {
+    /// Whether a person is to read it: what does not hold, and what other attempts at a job came to.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        !self.passed || self.rule == rules::ATTEMPTS
+    }
+}
+
 impl Review {
     /// Whether every bundle and every subject passed.
     #[must_use]
@@ -111,7 +122,7 @@ impl Review {
     }
 }
 
-/// The bundles that paths name: bundles, folders of bundles, and `@FILE` with a path a line.
+/// The bundles that paths name: bundles, packed or not, folders of bundles, and `@FILE` with a path a line.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, ReviewError> {
     let mut found = Vec::new();
     for path in paths {
@@ -122,14 +133,14 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, ReviewError> {
                     .map_err(|source| ReviewError::Path { path: list.to_owned(), source })?;
                 found.extend(text.lines().filter(|line| !line.is_empty()).map(PathBuf::from));
             }
-            None if is_bundle(path) => found.push(path.clone()),
+            None if is_bundle(path) || is_packed(path) => found.push(path.clone()),
             None => {
                 let failed = |source| ReviewError::Path { path: path.clone(), source };
                 let mut inside = Vec::new();
                 for entry in std::fs::read_dir(path).map_err(failed)? {
                     let entry = entry.map_err(failed)?.path();
                     let beside = entry.extension().is_some_and(|extension| extension == "addenda");
-                    if entry.is_dir() && !beside {
+                    if entry.is_dir() && !beside || is_packed(&entry) {
                         inside.push(entry);
                     }
                 }
@@ -141,8 +152,9 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, ReviewError> {
     if found.is_empty() { Err(ReviewError::Nothing) } else { Ok(found) }
 }
 
+/// Whether this is one job: a bundle, or the folder of all attempts at it.
 fn is_bundle(path: &Path) -> bool {
-    ["manifest.json", "events.jsonl"].iter().any(|name| path.join(name).symlink_metadata().is_ok())
+    ["manifest.json", "events.jsonl", ATTEMPTS].iter().any(|name| path.join(name).symlink_metadata().is_ok())
 }
 
 /// Reviews bundles on all processors. `now` is what ages are counted to.
@@ -167,7 +179,11 @@ pub fn review(
                 loop {
                     let place = next.fetch_add(1, Ordering::Relaxed);
                     let Some(path) = bundles.get(place) else { return };
-                    let verdict = rules::judge(verify(path, &wanted), &asked);
+                    let verdict = if attempts::are_in(path) {
+                        rules::judge_last(verify_attempts(path, &wanted), &asked)
+                    } else {
+                        rules::judge(verify(path, &wanted), &asked)
+                    };
                     done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((place, verdict));
                 }
             });
@@ -199,14 +215,16 @@ fn subject(path: &Path, bundles: &[Verdict]) -> Decision {
             }
         }
     };
-    Decision { rule: "subject", passed, found }
+    Decision { rule: "subject", item: shown.to_string(), passed, found }
 }
 
 /// The baseline of a reference, which must verify itself.
 fn baseline(path: &Path, wanted: &Wanted) -> Result<Value, ReviewError> {
     let wrong = |why: String| ReviewError::Reference { path: path.to_owned(), why };
-    if let Some(fault) = verify(path, wanted).faults.first() {
-        return Err(wrong(format!("{}: {}", fault.file, fault.what)));
+    let path = &attempts::last_of(path).map_err(|e| wrong(e.to_string()))?;
+    let report = verify(path, wanted);
+    match report.faults.first() {
+        Some(fault) => Err(wrong(format!("{}: {}", fault.file, fault.what))),
+        None => rules::baseline(&report).map_err(wrong),
     }
-    rules::baseline(&Folder::open(path).map_err(|e| wrong(e.to_string()))?).map_err(wrong)
 }

@@ -1,20 +1,18 @@
 //! The rules of a policy, each with what was found.
 
 use super::{Decision, Policy, Verdict};
-use crate::baseline::BASELINE;
+use crate::attempts::came_to;
 use crate::event::{ArtifactKind, ArtifactOutcome, ValidationStatus};
-use crate::evidence::{Bundle, CRITERIA, Finding, findings};
-use crate::seal::Folder;
+use crate::evidence::{Bundle, CRITERIA, Evidence, Finding, findings};
 use crate::seal::addendum::{Addendum, Kind, Status};
-use crate::verify::{Answer, Report};
+use crate::verify::{Answer, Report, Tried};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
-use std::io::Read;
 
 /// How many builds a decision names.
 const BUILDS: usize = 20;
-/// More than any baseline has.
-const LONGEST: u64 = 8 << 20;
+/// The rule on a job that was tried several times.
+pub(super) const ATTEMPTS: &str = "attempts";
 
 /// What the rules are asked with.
 pub(super) struct Asked<'a> {
@@ -31,7 +29,7 @@ pub(super) fn judge(report: Report, asked: &Asked) -> Verdict {
         Some(fault) => format!("{}: {} {}: {}", fault.rule.name(), fault.file, fault.field, fault.what),
         None => "it is what was sealed".to_owned(),
     };
-    let mut decisions = vec![Decision { rule: "verify", passed: verified, found }];
+    let mut decisions = vec![Decision { rule: "verify", item: String::new(), passed: verified, found }];
     if let Some(bundle) = report.bundle.as_ref().filter(|_| verified) {
         decisions.extend(rules(bundle, &report.addenda, asked));
         decisions.extend(drift(&report, asked));
@@ -41,20 +39,57 @@ pub(super) fn judge(report: Report, asked: &Asked) -> Verdict {
     Verdict { bundle: report.path, job, answer, decisions, engines }
 }
 
+/// Judges a job by the last attempt at it, and tells of all of them.
+pub(super) fn judge_last(mut tried: Tried, asked: &Asked) -> Verdict {
+    let answer = tried.answer();
+    let mut found: Vec<String> =
+        tried.attempts.iter().zip(1..).map(|(report, number)| attempt(report, number)).collect();
+    let fault = tried.faults.first();
+    found.extend(
+        fault.map(|fault| format!("{}: {} {}: {}", fault.rule.name(), fault.file, fault.field, fault.what)),
+    );
+    let of_attempts = Decision {
+        rule: ATTEMPTS,
+        item: String::new(),
+        passed: matches!(answer, Answer::Valid | Answer::NotSucceeded),
+        found: found.join("; "),
+    };
+    // A folder of attempts has at least one.
+    let last = tried.attempts.pop().map(|last| judge(last, asked));
+    let mut decisions = last.as_ref().map(|last| last.decisions.clone()).unwrap_or_default();
+    decisions.retain(|decision| decision.rule != ATTEMPTS);
+    decisions.push(of_attempts);
+    let (job, engines) = last.map(|last| (last.job, last.engines)).unwrap_or_default();
+    Verdict { bundle: tried.path, job, answer, decisions, engines }
+}
+
+/// What became of an attempt, in a few words.
+fn attempt(report: &Report, number: u32) -> String {
+    let found = match &report.bundle {
+        Some(bundle) => came_to(bundle.evidence.state, bundle.evidence.cause.as_deref()),
+        None => "it cannot be read".to_owned(),
+    };
+    format!("attempt {number}: {found}")
+}
+
+/// What is to be said of an attempt that is judged without the others.
+fn one_of_several(evidence: &Evidence) -> Option<Decision> {
+    let number = evidence.header.attempt.as_ref()?.number;
+    let found =
+        format!("it is attempt {number}, judged alone; give the folder of all attempts to see the others");
+    Some(Decision { rule: ATTEMPTS, item: String::new(), passed: true, found })
+}
+
 fn rules(bundle: &Bundle, addenda: &[Addendum], asked: &Asked) -> Vec<Decision> {
     let Asked { policy, now, .. } = asked;
     let (evidence, summary) = (&bundle.evidence, &bundle.summary);
-    let decide = |rule, passed, found: String| Decision { rule, passed, found };
-    let state = serde_json::to_value(evidence.state).unwrap_or_default();
+    let decide = |rule, passed, found: String| Decision { rule, item: String::new(), passed, found };
     let mut made = vec![decide(
         "states",
         policy.states.contains(&evidence.state),
-        format!(
-            "{}{}",
-            state.as_str().unwrap_or_default(),
-            evidence.cause.as_ref().map_or(String::new(), |c| format!(" ({c})"))
-        ),
+        came_to(evidence.state, evidence.cause.as_deref()),
     )];
+    made.extend(one_of_several(evidence));
     if policy.observed {
         made.push(decide(
             "observed",
@@ -120,7 +155,8 @@ fn criterion(bundle: &Bundle, number: usize) -> Decision {
     if wrong_in > BUILDS {
         found.push_str("; and in further builds");
     }
-    Decision { rule: "criteria", passed: wrong_in == 0, found }
+    let item = CRITERIA[number - 1].to_owned();
+    Decision { rule: "criteria", item, passed: wrong_in == 0, found }
 }
 
 fn validated(in_the_job: ValidationStatus, addenda: &[Addendum]) -> Decision {
@@ -130,31 +166,37 @@ fn validated(in_the_job: ValidationStatus, addenda: &[Addendum]) -> Decision {
         (None, ValidationStatus::Pass) => (true, "in the job".to_owned()),
         (None, _) => (false, "no validation has passed".to_owned()),
     };
-    Decision { rule: "validated", passed, found }
+    Decision { rule: "validated", item: String::new(), passed, found }
 }
 
 /// The fields that must be those of the reference.
 fn drift(report: &Report, asked: &Asked) -> Vec<Decision> {
     let Some(reference) = asked.reference else { return Vec::new() };
-    let own = Folder::open(&report.path).map_err(|e| e.to_string()).and_then(|folder| baseline(&folder));
+    let own = baseline(report);
     let decide = |pointer: &String| {
         let (wanted, found) = match &own {
             Ok(own) => (reference.pointer(pointer), own.pointer(pointer)),
-            Err(why) => return Decision { rule: "drift", passed: false, found: why.clone() },
+            Err(why) => {
+                return Decision { rule: "drift", item: pointer.clone(), passed: false, found: why.clone() };
+            }
         };
         let text = |value: Option<&Value>| value.map_or("nothing".to_owned(), Value::to_string);
         let found_text = format!("{pointer}: {}, the reference has {}", text(found), text(wanted));
-        Decision { rule: "drift", passed: found.is_some() && found == wanted, found: found_text }
+        Decision {
+            rule: "drift",
+            item: pointer.clone(),
+            passed: found.is_some() && found == wanted,
+            found: found_text,
+        }
     };
     asked.policy.drift.iter().map(decide).collect()
 }
 
 /// The baseline of a bundle that was verified.
-pub(super) fn baseline(folder: &Folder) -> Result<Value, String> {
-    let mut bytes = Vec::new();
-    let read = folder.file(BASELINE).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
-    read.map_err(|e| format!("{BASELINE} cannot be read: {e}"))?;
-    serde_json::from_slice(&bytes).map_err(|e| format!("{BASELINE} is no JSON: {e}"))
+pub(super) fn baseline(report: &Report) -> Result<Value, String> {
+    let bundle = report.bundle.as_ref().ok_or("nothing follows from its log")?;
+    let baseline = bundle.baseline.as_ref().map_err(Clone::clone)?;
+    serde_json::to_value(baseline).map_err(|e| e.to_string())
 }
 
 /// Digests of the engines that were published.

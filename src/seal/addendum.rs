@@ -1,14 +1,13 @@
 //! Facts that come after the seal, in a folder beside the bundle: each names the manifest and the fact before it.
 
 use super::statement::Statement;
-use super::{Folder, MANIFEST, PAYLOAD_TYPE, Subject};
+use super::{Folder, PAYLOAD_TYPE, Subject, beside};
 use crate::digest::Hex;
 use crate::evidence::document;
 use crate::fsio::{FsError, write_all_atomic};
 use crate::sign::{Envelope, SigningKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -82,15 +81,7 @@ pub enum AddendumError {
 /// The folder of a bundle's addenda.
 #[must_use]
 pub fn folder(bundle: &Path) -> PathBuf {
-    // Of `.` and of a path that ends in `..` only the real name tells what the folder is called.
-    let named = if bundle.file_name().is_some() { bundle.to_owned() } else { real(bundle) };
-    let mut name: OsString = named.file_name().unwrap_or_default().to_owned();
-    name.push(".addenda");
-    named.with_file_name(name)
-}
-
-fn real(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    beside(bundle, ".addenda")
 }
 
 /// The name of an addendum's file.
@@ -119,8 +110,7 @@ pub fn add(
     at: chrono::DateTime<chrono::Utc>,
     key: Option<&SigningKey>,
 ) -> Result<PathBuf, AddendumError> {
-    let manifest = Folder::open(bundle).and_then(|folder| Hex::of_all(folder.file(MANIFEST)?));
-    let (manifest, _) = manifest.map_err(|_| AddendumError::NotSealed(bundle.to_owned()))?;
+    let manifest = super::digest(bundle).map_err(|_| AddendumError::NotSealed(bundle.to_owned()))?;
     let folder = folder(bundle);
     std::fs::create_dir_all(&folder).map_err(|e| FsError::new("create", &folder, e))?;
     // Two that add at the same moment come one after the other. Some file systems have no locks.

@@ -57,6 +57,23 @@ pub enum SealError {
     File(#[from] FsError),
 }
 
+/// A path beside a bundle: its own with something behind its name.
+#[must_use]
+pub fn beside(bundle: &Path, suffix: &str) -> PathBuf {
+    let real = || std::fs::canonicalize(bundle).unwrap_or_else(|_| bundle.to_owned());
+    // Of `.` and of a path that ends in `..` only the real name tells what the folder is called.
+    let named = if bundle.file_name().is_some() { bundle.to_owned() } else { real() };
+    let mut name = named.file_name().unwrap_or_default().to_owned();
+    name.push(suffix);
+    named.with_file_name(name)
+}
+
+/// SHA-256 of a bundle's manifest.
+pub fn digest(bundle: &Path) -> io::Result<Hex> {
+    let (digest, _) = Hex::of_all(Folder::open(bundle)?.file(MANIFEST)?)?;
+    Ok(digest)
+}
+
 /// Whether a bundle is sealed.
 #[must_use]
 pub fn is_sealed(bundle: &Path) -> bool {

@@ -144,7 +144,8 @@ impl Detector {
             reason: reason.to_owned(),
             silent_ns: nanos(silent),
             idle_ns: nanos(idle),
-            cpu_percent: percent(&all),
+            cpu_percent: percent(all.cpu, all.length),
+            starved_percent: self.last.starved_ms.map(|_| percent(all.starved, all.length)),
             gpu_percent: gpu_work(&self.last),
             running: self.last.running,
             blocked: self.last.blocked,
@@ -201,9 +202,11 @@ impl Detector {
 
 fn span(before: &Sample, now: &Sample) -> Span {
     let io = |sample: &Sample| sample.io_bytes.unwrap_or(0);
+    let starved = before.starved_ms.zip(now.starved_ms).map(|(before, now)| now.saturating_sub(before));
     Span {
         length: Duration::from_nanos(now.t.saturating_sub(before.t)).min(LONGEST_SPAN),
         cpu: Duration::from_millis(now.cpu_ms.saturating_sub(before.cpu_ms)),
+        starved: Duration::from_millis(starved.unwrap_or(0)),
         io: io(now).saturating_sub(io(before)),
         looks: 1,
         runs: u64::from(now.running > 0),
@@ -211,8 +214,8 @@ fn span(before: &Sample, now: &Sample) -> Span {
     }
 }
 
-fn percent(span: &Span) -> u32 {
-    let share = span.cpu.as_millis() * 100 / span.length.as_millis().max(1);
+fn percent(part: Duration, whole: Duration) -> u32 {
+    let share = part.as_millis() * 100 / whole.as_millis().max(1);
     u32::try_from(share).unwrap_or(u32::MAX)
 }
 

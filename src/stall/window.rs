@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Spans that are kept; more are merged.
 const SPANS: u32 = 64;
-/// Processor time that an idle job may use, in thousandths of a core: runtimes have threads that look around.
+/// Processor time that an idle job may use and lack, in thousandths of a core: runtimes have threads that look around.
 const IDLE_CPU: u128 = 30;
 /// Of a hundred looks, so many may meet a thread that runs or could run.
 const IDLE_RUNS: u64 = 10;
@@ -19,6 +19,8 @@ pub(super) struct Span {
     pub(super) length: Duration,
     /// Processor time.
     pub(super) cpu: Duration,
+    /// Time that threads with more to do were kept from a processor, as far as it is known.
+    pub(super) starved: Duration,
     /// Bytes read and written.
     pub(super) io: u64,
     /// Looks, and of those how many met a thread that runs or could run, and how many a GPU at work.
@@ -31,6 +33,7 @@ impl Span {
     fn add(&mut self, other: Self) {
         self.length = self.length.saturating_add(other.length);
         self.cpu = self.cpu.saturating_add(other.cpu);
+        self.starved = self.starved.saturating_add(other.starved);
         self.io = self.io.saturating_add(other.io);
         self.looks += other.looks;
         self.runs += other.runs;
@@ -40,7 +43,7 @@ impl Span {
     /// Whether a job that used this was idle.
     pub(super) fn is_idle(&self) -> bool {
         let ms = self.length.as_millis();
-        self.cpu.as_millis() * 1000 <= ms * IDLE_CPU
+        self.cpu.saturating_add(self.starved).as_millis() * 1000 <= ms * IDLE_CPU
             && u128::from(self.io) * 1000 <= ms * IDLE_IO
             && self.runs * 100 <= self.looks * IDLE_RUNS
             && self.gpu == 0

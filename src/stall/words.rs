@@ -18,7 +18,7 @@ pub fn in_words(facts: &SilenceJudged) -> String {
 #[must_use]
 pub fn why(facts: &SilenceJudged) -> String {
     let idle = Ms(ms(facts.idle_ns));
-    let load = format!("it used {} % of a core", facts.cpu_percent);
+    let load = load(facts);
     let longest =
         facts.expected_ns.map(|ns| format!("earlier builds were silent here for up to {}", Ms(ms(ns))));
     match facts.reason.as_str() {
@@ -43,6 +43,14 @@ pub fn why(facts: &SilenceJudged) -> String {
     }
 }
 
+fn load(facts: &SilenceJudged) -> String {
+    let used = format!("it used {} % of a core", facts.cpu_percent);
+    match facts.starved_percent {
+        None | Some(0) => used,
+        Some(lacked) => format!("{used} and lacked {lacked} % that it could have used"),
+    }
+}
+
 fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
@@ -51,9 +59,8 @@ fn ms(ns: u64) -> f64 {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_line_is_one_line_whatever_a_phase_is_called() {
-        let facts = SilenceJudged {
+    fn silence() -> SilenceJudged {
+        SilenceJudged {
             build: Some(1),
             phase: Some(2),
             phase_name: Some("Timing\n\u{1b}[2J::error::x".to_owned()),
@@ -62,6 +69,7 @@ mod tests {
             silent_ns: 125_000_000_000,
             idle_ns: 61_000_000_000,
             cpu_percent: 0,
+            starved_percent: None,
             gpu_percent: None,
             running: 0,
             blocked: 0,
@@ -69,10 +77,30 @@ mod tests {
             expected_ns: None,
             threshold_ns: 60_000_000_000,
             earlier_stalls: 0,
-        };
+        }
+    }
+
+    #[test]
+    fn a_line_is_one_line_whatever_a_phase_is_called() {
+        let facts = silence();
         let line = in_words(&facts);
         assert!(line.starts_with("stalled: silent for 2 min 05 s in \"Timing\\u{a}"), "{line}");
         assert!(line.ends_with("idle for 1 min 01 s: its threads sleep and nothing wakes them"), "{line}");
         assert!(!line.contains(['\n', '\u{1b}']));
+    }
+
+    #[test]
+    fn a_starved_build_is_said_to_be_one() {
+        let said = |starved_percent| {
+            let reason = "long without history".to_owned();
+            why(&SilenceJudged { reason, cpu_percent: 2, starved_percent, ..silence() })
+        };
+        let rest = "; no earlier build tells how long this takes";
+        assert_eq!(said(None), format!("it used 2 % of a core{rest}"));
+        assert_eq!(said(Some(0)), said(None));
+        assert_eq!(
+            said(Some(17)),
+            format!("it used 2 % of a core and lacked 17 % that it could have used{rest}")
+        );
     }
 }

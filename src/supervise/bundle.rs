@@ -93,6 +93,18 @@ impl Bundle {
         format!("{}: {}", self.wire.display(), self.wire_why)
     }
 
+    /// What to say where the folder is not at its place any more. Its files stay open and are written to their end, so
+    /// that one which was only moved can be finished where it is.
+    pub(super) fn taken_away(&self) -> Option<String> {
+        let shown = self.shown.display();
+        (!self.absolute.is_dir()).then(|| {
+            format!(
+                "{shown} was moved or removed while the job ran; where it was moved, run `stuckproof finalize` on it; \
+                 where something cleans up there, give another --bundle"
+            )
+        })
+    }
+
     /// Takes the wire away, once everything in it is in the log.
     pub fn remove_wire(&self) -> Result<(), FsError> {
         fs::remove_dir_all(&self.wire).map_err(|e| FsError::new("remove", &self.wire, e))

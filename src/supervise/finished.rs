@@ -83,6 +83,7 @@ impl Finished {
         }
         let waited = wait_for(&core.notes, pumps, None);
         if let Some(lost) = lost {
+            let lost = core.bundle.taken_away().unwrap_or(lost);
             core.voice.say(&format!("the evidence is not complete, so the job failed: {lost}"));
             // Where the log cannot be written, the verdict on it may still be another.
             (verdict.state, verdict.cause) = (State::Failed, Some(EVIDENCE_LOST.to_owned()));

@@ -65,5 +65,6 @@ pub(super) fn header(
         wire: String::new(),
         streams: String::new(),
         warnings: Vec::new(),
+        attempt: plan.attempt.clone(),
     }
 }

@@ -46,7 +46,7 @@ mod waiter;
 pub use bundle::{BundleError, DEFAULT_FOLDER, create_empty, new_job, runner_lives};
 pub use finished::Finished;
 pub use heartbeat::Heartbeat;
-pub use host::{Host, Patience, host_names, host_report, markdown as host_table};
+pub use host::{Host, HostRow, Patience, host_names, host_report, markdown as host_table, rows as host_rows};
 pub use interim::WriteInterim;
 pub use job::Job;
 pub use keep::{settle_output, settle_validation};
@@ -60,6 +60,7 @@ pub use spawn::{EXEC_VERB, Seat, SpawnError, become_command, exec};
 pub use status::{Live, LiveBuild, LivePhase, LiveRequest};
 
 use crate::artifact::Wishes;
+use crate::event::NthAttempt;
 use crate::history::History;
 use crate::mask::Rules;
 use std::ffi::OsString;
@@ -109,6 +110,8 @@ pub struct Plan {
     pub heartbeat: Heartbeat,
     /// Earlier builds; none where the user wants none.
     pub history: Option<History>,
+    /// Which attempt this is, where the job may be tried again.
+    pub attempt: Option<NthAttempt>,
 }
 
 /// What to do when a build stalls.

@@ -41,6 +41,7 @@ pub struct Recorder {
     said: Said,
     board: Board,
     silence: Silence,
+    secrets: Arc<Secrets>,
     job: String,
     anchor: Anchor,
     records: Vec<Record>,
@@ -76,6 +77,7 @@ impl Recorder {
             said: Said::default(),
             board: Board::new(header.anchor().mono),
             silence,
+            secrets: Arc::clone(secrets),
             job: header.job.clone(),
             anchor: header.anchor(),
             records: Vec::new(),
@@ -223,7 +225,8 @@ impl Recorder {
         self.dirty = true;
         let appended = self.log.append(event);
         self.keep(appended);
-        self.silence.note(event);
+        // As the log has it: what a bundle teaches the history later must name things as they are looked up now.
+        self.silence.note(event.at, &event.kind.masked(&self.secrets));
         for due in self.silence.due() {
             self.append(&due);
         }

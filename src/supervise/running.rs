@@ -120,6 +120,12 @@ impl Running {
             kill_after_ms: ms(patience.kill_after),
             output_cap: self.core.plan.output_cap,
             secrets: self.core.secrets.values(),
+            history: self
+                .core
+                .plan
+                .history
+                .as_ref()
+                .and_then(|h| Some(std::path::absolute(h.folder()).ok()?.into())),
         }
     }
 

@@ -80,10 +80,9 @@ impl Silence {
         }
     }
 
-    /// Takes an event in.
-    pub fn note(&mut self, event: &Event) {
-        let at = event.at;
-        match &event.kind {
+    /// Takes an event in, without the secrets in it.
+    pub fn note(&mut self, at: Mono, kind: &EventKind) {
+        match kind {
             EventKind::CommandStarted(_) => self.detector = Some(Detector::new(self.limits, at)),
             EventKind::LibraryAttached(library) => self.libraries.push(library.clone()),
             EventKind::BuildStarted(start) => {

@@ -8,6 +8,8 @@ use serde::Serialize;
 pub enum Rule {
     /// Everything can be read.
     Readable,
+    /// The archive, where there is one, is in the form in which stuckproof writes it.
+    Archive,
     /// There is a manifest.
     Sealed,
     /// The manifest is one that stuckproof writes.
@@ -46,12 +48,15 @@ pub enum Rule {
     Signer,
     /// The addenda are of this bundle, numbered and chained.
     Addendum,
+    /// The attempts at a job are all there, in their order, and the record of them follows from them.
+    Attempts,
 }
 
 impl Rule {
     /// Every rule, in the order of the documentation.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::Readable,
+        Self::Archive,
         Self::Sealed,
         Self::Manifest,
         Self::ClosedWorld,
@@ -71,6 +76,7 @@ impl Rule {
         Self::Statement,
         Self::Signer,
         Self::Addendum,
+        Self::Attempts,
     ];
 
     /// The stable name.
@@ -78,6 +84,7 @@ impl Rule {
     pub fn name(self) -> &'static str {
         match self {
             Self::Readable => "readable",
+            Self::Archive => "archive",
             Self::Sealed => "sealed",
             Self::Manifest => "manifest",
             Self::ClosedWorld => "closed_world",
@@ -97,6 +104,7 @@ impl Rule {
             Self::Statement => "statement",
             Self::Signer => "signer",
             Self::Addendum => "addendum",
+            Self::Attempts => "attempts",
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The files of a bundle against its manifest.
 
 use super::fault::{Faults, Rule};
+use super::source::{Content, Source};
 use crate::baseline::BASELINE;
 use crate::digest::{Hex, Sum};
 use crate::evidence::{DERIVED, EVENTS, document};
-use crate::seal::{Entry, Folder, Listing, MANIFEST, Manifest, SIGNATURE, odd_path};
+use crate::seal::{Entry, Listing, MANIFEST, Manifest, SIGNATURE, odd_path};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
 /// The longest baseline that is read.
@@ -32,7 +32,7 @@ pub(super) struct Sealed {
 }
 
 /// Reads the manifest; `None` where there is none to go by.
-pub(super) fn manifest(folder: &Folder, listing: &Listing, faults: &mut Faults) -> Option<Sealed> {
+pub(super) fn manifest(source: &Source, listing: &Listing, faults: &mut Faults) -> Option<Sealed> {
     let there = |name: &str| listing.files.iter().any(|file| file == name);
     if !there(MANIFEST) {
         if !listing.odd.iter().any(|odd| odd.name == MANIFEST) {
@@ -45,7 +45,7 @@ pub(super) fn manifest(folder: &Folder, listing: &Listing, faults: &mut Faults) 
         }
         return None;
     }
-    let bytes = match read(folder, MANIFEST, LONGEST_MANIFEST) {
+    let bytes = match read(source, MANIFEST, LONGEST_MANIFEST) {
         Ok(bytes) => bytes,
         Err(e) => {
             faults.cannot_tell(Rule::Readable, MANIFEST, "", e.to_string());
@@ -69,10 +69,10 @@ pub(super) fn manifest(folder: &Folder, listing: &Listing, faults: &mut Faults) 
     Some(Sealed { manifest, digest: Hex::of(&bytes).to_string() })
 }
 
-/// The format of a manifest that may be of a later version.
-fn format_of(bytes: &[u8]) -> Option<u64> {
-    let manifest: serde_json::Value = serde_json::from_slice(bytes).ok()?;
-    manifest.get("format")?.as_u64()
+/// The format of a document that may be of a later version.
+pub(super) fn format_of(bytes: &[u8]) -> Option<u64> {
+    let document: serde_json::Value = serde_json::from_slice(bytes).ok()?;
+    document.get("format")?.as_u64()
 }
 
 fn check_manifest(manifest: &Manifest, bytes: &[u8], faults: &mut Faults) {
@@ -144,18 +144,18 @@ pub(super) fn closed_world(manifest: &Manifest, listing: &Listing, faults: &mut 
 
 /// Digests every file but the log. What follows from the log is compared by its digest, so that no file of a stranger's
 /// has to be held in memory, however long it is.
-pub(super) fn digests(folder: &Folder, manifest: &Manifest, listing: &Listing, faults: &mut Faults) -> Held {
+pub(super) fn digests(source: &Source, manifest: &Manifest, listing: &Listing, faults: &mut Faults) -> Held {
     let mut held = Held::default();
     let there = |entry: &&Entry| listing.files.binary_search(&entry.path).is_ok() && entry.path != EVENTS;
     for entry in manifest.files.iter().filter(there) {
         let digested = if entry.path == BASELINE {
-            read(folder, BASELINE, LONGEST_BASELINE).map(|bytes| {
+            read(source, BASELINE, LONGEST_BASELINE).map(|bytes| {
                 let digest = (Hex::of(&bytes), bytes.len() as u64);
                 held.baseline = Some(bytes);
                 digest
             })
         } else {
-            folder.file(&entry.path).and_then(Hex::of_all)
+            source.file(&entry.path).and_then(Hex::of_all)
         };
         match digested {
             Ok((sha256, size)) => {
@@ -181,9 +181,9 @@ pub(super) fn compare(entry: &Entry, sha256: &Hex, size: u64, faults: &mut Fault
 }
 
 /// A whole file of limited length.
-pub(super) fn read(folder: &Folder, name: &str, longest: u64) -> io::Result<Vec<u8>> {
-    let file = folder.file(name)?;
-    let length = file.metadata()?.len();
+pub(super) fn read(source: &Source, name: &str, longest: u64) -> io::Result<Vec<u8>> {
+    let file = source.file(name)?;
+    let length = file.length;
     if length > longest {
         let what = format!("it has {length} bytes, more than are read");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
@@ -195,12 +195,12 @@ pub(super) fn read(folder: &Folder, name: &str, longest: u64) -> io::Result<Vec<
 
 /// The log, digested while it is read.
 pub(super) struct Digesting {
-    inner: BufReader<File>,
+    inner: BufReader<Content>,
     pub(super) sum: Sum,
 }
 
 impl Digesting {
-    pub(super) fn new(file: File) -> Self {
+    pub(super) fn new(file: Content) -> Self {
         Self { inner: BufReader::with_capacity(256 << 10, file), sum: Sum::default() }
     }
 

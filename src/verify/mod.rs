@@ -9,14 +9,17 @@ mod fault;
 mod files;
 mod record;
 mod signature;
+mod source;
+mod tried;
 
 pub use fault::{Fault, Rule, Weight};
 pub use signature::Wanted;
+pub use tried::{Tried, verify_attempts};
 
 use crate::evidence::{Bundle, JobState};
-use crate::seal::Folder;
 use crate::seal::addendum::Addendum;
 use fault::Faults;
+use source::Source;
 use std::path::{Path, PathBuf};
 
 /// What became of a verification.
@@ -61,7 +64,7 @@ impl Answer {
 /// What was found of a bundle.
 #[derive(Debug)]
 pub struct Report {
-    /// The folder.
+    /// The folder, or the archive.
     pub path: PathBuf,
     /// Everything that is wrong.
     pub faults: Vec<Fault>,
@@ -91,9 +94,19 @@ impl Report {
     }
 }
 
-/// Verifies the bundle in a folder.
+/// Verifies the bundle in a folder, or in an archive.
 #[must_use]
 pub fn verify(path: &Path, wanted: &Wanted) -> Report {
+    verify_in(path, wanted, Source::open)
+}
+
+/// Verifies the bundle in an archive, whatever that is called.
+#[must_use]
+pub fn verify_packed(path: &Path, wanted: &Wanted) -> Report {
+    verify_in(path, wanted, Source::packed)
+}
+
+fn verify_in(path: &Path, wanted: &Wanted, open: fn(&Path, &mut Faults) -> Option<Source>) -> Report {
     let mut report = Report {
         path: path.to_owned(),
         faults: Vec::new(),
@@ -103,17 +116,16 @@ pub fn verify(path: &Path, wanted: &Wanted) -> Report {
         addenda: Vec::new(),
     };
     let mut faults = Faults::default();
-    match Folder::open(path) {
-        Ok(folder) => report.fill(&folder, wanted, &mut faults),
-        Err(e) => faults.cannot_tell(Rule::Readable, ".", "", format!("the folder cannot be opened: {e}")),
+    if let Some(source) = open(path, &mut faults) {
+        report.fill(&source, wanted, &mut faults);
     }
     report.faults = faults.list;
     report
 }
 
 impl Report {
-    fn fill(&mut self, folder: &Folder, wanted: &Wanted, faults: &mut Faults) {
-        let listing = match folder.list() {
+    fn fill(&mut self, source: &Source, wanted: &Wanted, faults: &mut Faults) {
+        let listing = match source.list() {
             Ok(listing) => listing,
             Err(e) => {
                 return faults.cannot_tell(
@@ -124,7 +136,7 @@ impl Report {
                 );
             }
         };
-        let Some(sealed) = files::manifest(folder, &listing, faults) else {
+        let Some(sealed) = files::manifest(source, &listing, faults) else {
             // Without a manifest only this much can be said.
             for odd in &listing.odd {
                 faults.invalid(Rule::PlainFiles, &odd.name, "", odd.what.in_words());
@@ -133,11 +145,12 @@ impl Report {
         };
         let version = &sealed.manifest.stuckproof;
         faults.foreign = (version != env!("CARGO_PKG_VERSION")).then(|| version.chars().take(40).collect());
+        source.check_name(&sealed.manifest.job, faults);
         files::closed_world(&sealed.manifest, &listing, faults);
-        let held = files::digests(folder, &sealed.manifest, &listing, faults);
-        self.bundle = record::check(&self.path, folder, &sealed, &held, faults);
-        self.signer = signature::check(folder, &listing, &sealed, self.bundle.as_ref(), wanted, faults);
-        self.addenda = signature::addenda(&self.path, &sealed, wanted, faults);
+        let held = files::digests(source, &sealed.manifest, &listing, faults);
+        self.bundle = record::check(&self.path, source, &sealed, &held, faults);
+        self.signer = signature::check(source, &listing, &sealed, self.bundle.as_ref(), wanted, faults);
+        self.addenda = signature::addenda(source, &sealed, wanted, faults);
         self.manifest = Some(sealed.digest);
     }
 }

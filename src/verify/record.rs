@@ -3,11 +3,12 @@
 use super::differ;
 use super::fault::{Faults, Rule};
 use super::files::{Digesting, Held, Sealed, compare, read};
+use super::source::Source;
 use crate::baseline::{self, BASELINE, Baseline};
 use crate::digest::Hex;
 use crate::event::{Encoder, Ending, EventKind, Line, LogFault, LogReader};
 use crate::evidence::{self, Bundle, EVENTS, EvidenceError, document};
-use crate::seal::{Folder, MANIFEST};
+use crate::seal::MANIFEST;
 use std::path::Path;
 
 /// The longest derived file in which the place is looked for where it differs.
@@ -16,20 +17,20 @@ const LONGEST: u64 = 8 << 20;
 /// Reads the log once: its digest, its lines, and the bundle that follows from them.
 pub(super) fn check(
     path: &Path,
-    folder: &Folder,
+    source: &Source,
     sealed: &Sealed,
     held: &Held,
     faults: &mut Faults,
 ) -> Option<Bundle> {
     let entry = sealed.manifest.files.iter().find(|entry| entry.path == EVENTS)?;
     // One that is not there, or is no plain file, is told of already.
-    let mut source = Digesting::new(folder.file(EVENTS).ok()?);
+    let mut log = Digesting::new(source.file(EVENTS).ok()?);
     let baseline = read_baseline(held.baseline.as_ref(), faults);
     let mut lines = Lines::default();
     let derived =
-        evidence::read(path, LogReader::new(&mut source), baseline, |line, text| lines.see(line, text));
-    match source.drain() {
-        Ok(()) => compare(entry, &source.sum.hex(), source.sum.bytes(), faults),
+        evidence::read(path, LogReader::new(&mut log), baseline, |line, text| lines.see(line, text));
+    match log.drain() {
+        Ok(()) => compare(entry, &log.sum.hex(), log.sum.bytes(), faults),
         Err(e) => faults.cannot_tell(Rule::Readable, EVENTS, "", e.to_string()),
     }
     if let Some(line) = lines.strange {
@@ -48,7 +49,7 @@ pub(super) fn check(
         }
     };
     of_record(&bundle, sealed, faults);
-    compare_derived(&bundle, folder, held, faults);
+    compare_derived(&bundle, source, held, faults);
     Some(bundle)
 }
 
@@ -150,7 +151,7 @@ fn read_baseline(bytes: Option<&Vec<u8>>, faults: &mut Faults) -> Result<Baselin
 }
 
 /// The derived files, byte for byte: so their schema, their counts and their state are right as well.
-fn compare_derived(bundle: &Bundle, folder: &Folder, held: &Held, faults: &mut Faults) {
+fn compare_derived(bundle: &Bundle, source: &Source, held: &Held, faults: &mut Faults) {
     // From a log with faults nothing follows that could be compared.
     if !bundle.faults.is_empty() {
         return;
@@ -165,7 +166,7 @@ fn compare_derived(bundle: &Bundle, folder: &Folder, held: &Held, faults: &mut F
             continue;
         }
         let what = format!("it does not follow from the log (SHA-256 of what does: {digest})");
-        let short = (wanted.len() as u64 <= LONGEST).then(|| read(folder, name, LONGEST).ok()).flatten();
+        let short = (wanted.len() as u64 <= LONGEST).then(|| read(source, name, LONGEST).ok()).flatten();
         let place = short.map(|found| differ::first(&wanted, &found)).unwrap_or_default();
         faults.by_our_rules(Rule::Derived, name, &place, what);
     }

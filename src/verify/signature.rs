@@ -3,12 +3,12 @@
 use super::differ;
 use super::fault::{Faults, Rule};
 use super::files::{Sealed, read};
+use super::source::Source;
 use crate::digest::Hex;
 use crate::evidence::{Bundle, document};
 use crate::seal::addendum::{self, Addendum};
-use crate::seal::{self, Folder, Listing, MANIFEST, PAYLOAD_TYPE, SIGNATURE};
+use crate::seal::{self, Listing, MANIFEST, PAYLOAD_TYPE, SIGNATURE};
 use crate::sign::{Envelope, PublicKey};
-use std::path::Path;
 
 /// The longest envelope and the longest addendum that are read.
 const LONGEST: u64 = 4 << 20;
@@ -30,7 +30,7 @@ impl Wanted {
 
 /// Checks the signature over the manifest, and gives the signer's identity.
 pub(super) fn check(
-    folder: &Folder,
+    source: &Source,
     listing: &Listing,
     sealed: &Sealed,
     bundle: Option<&Bundle>,
@@ -48,7 +48,7 @@ pub(super) fn check(
         }
         return None;
     }
-    let (payload, signer) = open(folder, (SIGNATURE, SIGNATURE), wanted, faults)?;
+    let (payload, signer) = open(source, (SIGNATURE, SIGNATURE), wanted, faults)?;
     if let Some(bundle) = bundle {
         let statement = document(&seal::statement(bundle, &sealed.manifest, &sealed.digest));
         if statement != payload {
@@ -78,12 +78,12 @@ fn inside(field: &str) -> String {
 
 /// Opens an envelope, by its name in the folder and the name for people; the second result is the identity of the trusted key that signed it.
 fn open(
-    folder: &Folder,
+    source: &Source,
     (name, shown): (&str, &str),
     wanted: &Wanted,
     faults: &mut Faults,
 ) -> Option<(Vec<u8>, Option<String>)> {
-    let bytes = match read(folder, name, LONGEST) {
+    let bytes = match read(source, name, LONGEST) {
         Ok(bytes) => bytes,
         Err(e) => {
             faults.cannot_tell(Rule::Readable, shown, "", e.to_string());
@@ -129,14 +129,14 @@ fn plain(id: &str) -> String {
 }
 
 /// Reads and checks the addenda of a bundle, in their order.
-pub(super) fn addenda(path: &Path, sealed: &Sealed, wanted: &Wanted, faults: &mut Faults) -> Vec<Addendum> {
-    let place = addendum::folder(path);
-    if place.symlink_metadata().is_err() {
-        return Vec::new();
-    }
-    let shown = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let listed = Folder::open(&place).and_then(|folder| Ok((folder.list()?, folder)));
-    let (listing, folder) = match listed {
+pub(super) fn addenda(
+    bundle: &Source,
+    sealed: &Sealed,
+    wanted: &Wanted,
+    faults: &mut Faults,
+) -> Vec<Addendum> {
+    let Some((shown, opened)) = bundle.addenda() else { return Vec::new() };
+    let (listing, source) = match opened.and_then(|source| Ok((source.list()?, source))) {
         Ok(listed) => listed,
         Err(e) => {
             faults.cannot_tell(Rule::Readable, &shown, "", e.to_string());
@@ -154,7 +154,7 @@ pub(super) fn addenda(path: &Path, sealed: &Sealed, wanted: &Wanted, faults: &mu
         if !there(&name) {
             break;
         }
-        let place = Place { shown: &shown, folder: &folder, number };
+        let place = Place { shown: &shown, source: &source, number };
         let Some((addendum, digest)) = place.check(sealed, &previous, faults) else { break };
         let signed = there(&addendum::signature_name(number));
         place.check_signature(&addendum, &digest, signed, wanted, faults);
@@ -175,7 +175,7 @@ pub(super) fn addenda(path: &Path, sealed: &Sealed, wanted: &Wanted, faults: &mu
 /// Where an addendum lies.
 struct Place<'a> {
     shown: &'a str,
-    folder: &'a Folder,
+    source: &'a Source,
     number: u32,
 }
 
@@ -183,7 +183,7 @@ impl Place<'_> {
     fn check(&self, sealed: &Sealed, previous: &str, faults: &mut Faults) -> Option<(Addendum, String)> {
         let name = addendum::name(self.number);
         let file = format!("{}/{name}", self.shown);
-        let bytes = match read(self.folder, &name, LONGEST) {
+        let bytes = match read(self.source, &name, LONGEST) {
             Ok(bytes) => bytes,
             Err(e) => {
                 faults.cannot_tell(Rule::Readable, &file, "", e.to_string());
@@ -234,7 +234,7 @@ impl Place<'_> {
             }
             return;
         }
-        let Some((payload, _)) = open(self.folder, (&name, &file), wanted, faults) else { return };
+        let Some((payload, _)) = open(self.source, (&name, &file), wanted, faults) else { return };
         let statement = document(&addendum::statement(addendum, digest));
         if statement != payload {
             let field = inside(&differ::first(&statement, &payload));

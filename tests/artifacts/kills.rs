@@ -4,21 +4,13 @@
 use crate::common::bundle::Bundle;
 use crate::common::chance::{Chance, setting};
 use crate::common::job::{Place, start, stuckproof};
-use crate::common::marked::{Handle, Process};
+use crate::common::marked::{Handle, keeper_of};
 use crate::common::{client, wait_for};
 use crate::scene::{PREVIOUS, artifact, engine, names, place};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-
-/// The keeper of a runner.
-pub fn keeper_of(runner: u32) -> Option<Handle> {
-    let entries = fs::read_dir("/proc").expect("there is a /proc").flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let keeper = pids.filter_map(Process::of).find(|p| p.parent == runner && p.line.contains(" __keep "))?;
-    Handle::of(keeper.pid)
-}
 
 /// A real build that writes its engine in two halves, with a moment between them.
 fn wrapped(place: &Place, staged: bool) -> Vec<String> {

@@ -101,7 +101,7 @@ fn lost() -> Place {
         fs::read_to_string(&stdout).is_ok_and(|t| t.contains("begun")).then_some(())
     });
     let runner = job.pid().as_raw_nonzero().get().unsigned_abs();
-    let keeper = crate::kills::keeper_of(runner).expect("a keeper");
+    let keeper = crate::common::marked::keeper_of(runner).expect("a keeper");
     assert!(keeper.kill());
     job.signal(Signal::KILL);
     let place = job.end_of_the_killed();

@@ -1,12 +1,13 @@
 //! `stuckproof run --retry`: each attempt has a bundle of its own, and what the first one left is never what is published.
 
-use crate::common::bundle::Bundle;
+use crate::common::bundle::{Bundle, assert_fits_schema};
 use crate::common::job::{Ended, Job, Place, start, stuckproof};
 use crate::common::{model, script, wait_for};
-use crate::scene::{PREVIOUS, assert_as_before, assert_nothing_beside, engine, is_whole, place, shell};
+use crate::scene::{assert_as_before, assert_nothing_beside, engine, is_whole, place, shell};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
+use std::path::{Path, PathBuf};
 
 /// A command that is killed in its build, as if by the host, so many times; then it goes on with the line. `$1` is its place
 /// for the engine.
@@ -151,17 +152,6 @@ fn one_deadline_covers_all_attempts() {
 }
 
 #[test]
-fn a_cold_attempt_does_not_read_the_timing_cache_of_the_one_before() {
-    let place = place();
-    let cache = place.file("cache");
-    fs::write(&cache, PREVIOUS).expect("it can be written");
-    let wrapped = killed(&place, 1, "");
-    let ended = retried(place, &["--retry", "5", "--timing-cache", &cache], &wrapped).end();
-    let record = assert_told(&ended, &[("failed", Some("killed_by_host"))]);
-    assert!(record["ended"].as_str().is_some_and(|why| why.contains("another timing cache")));
-}
-
-#[test]
 fn a_lost_runner_is_finished_with_all_of_its_attempts() {
     let place = place();
     let waiting = format!(": > '{}'; while :; do sleep 0.02; done", place.file("waiting"));
@@ -182,4 +172,168 @@ fn a_lost_runner_is_finished_with_all_of_its_attempts() {
     let top = fs::read(place.bundle().join("junit.xml")).expect("a report");
     assert_eq!(top, fs::read(second.join("junit.xml")).expect("a report"));
     assert_as_before(&place);
+}
+
+#[test]
+fn attempts_cannot_be_concluded_while_they_are_made() {
+    let place = place();
+    let waiting = format!(": > '{}'; while :; do sleep 0.02; done", place.file("waiting"));
+    let wrapped = killed(&place, 1, &waiting);
+    let job = retried(place, &["--retry", "5"], &wrapped);
+    wait_for("the second attempt", || fs::metadata(job.place().file("waiting")).ok());
+    let done = stuckproof().arg("finalize").arg(job.place().bundle()).output().expect("it starts");
+    assert_eq!(done.status.code(), Some(125), "{done:?}");
+    assert!(String::from_utf8_lossy(&done.stderr).contains("is still being tried"), "{done:?}");
+    assert_eq!(record(job.place())["ended"], Value::Null, "nothing was changed");
+    let explained = said(&["explain"], job.place());
+    assert!(explained.contains("before it, attempt 1: failed (killed_by_host)"), "{explained}");
+    job.signal(Signal::TERM);
+    job.end();
+}
+
+/// What `verify` says of the folder, and its exit code.
+fn verified(folder: &Path) -> (Option<i32>, String) {
+    let output = stuckproof().arg("verify").arg(folder).output().expect("stuckproof starts");
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn change(path: &Path, edit: impl FnOnce(&mut Value)) {
+    let mut document = serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON");
+    edit(&mut document);
+    let mut text = serde_json::to_string_pretty(&document).expect("JSON");
+    text.push('\n');
+    fs::write(path, text).expect("it can be written");
+}
+
+fn copied(from: &Path, to: &Path) {
+    let done = std::process::Command::new("cp").arg("-a").arg(from).arg(to).status().expect("cp starts");
+    assert!(done.success());
+}
+
+/// What somebody does to a folder of attempts.
+type Edit = fn(&Path);
+
+/// Two attempts, the first of which was killed.
+fn twice() -> Ended {
+    let place = place();
+    let wrapped = killed(&place, 1, "printf new > \"$1\"");
+    let ended = retried(place, &["--retry", "2"], &wrapped).end();
+    assert_eq!(ended.code(), 0, "{}", ended.stderr);
+    ended
+}
+
+#[test]
+fn the_record_beside_the_attempts_must_follow_from_them() {
+    let ended = twice();
+    let whole = ended.place.bundle();
+    let (code, said) = verified(&whole);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("valid, and the job succeeded (the last of 2 attempts)"), "{said}");
+    assert_fits_schema(&whole);
+    let hide_first: Edit = |folder| {
+        fs::remove_dir_all(folder.join("attempt-1")).expect("it can be removed");
+        fs::rename(folder.join("attempt-2"), folder.join("attempt-1")).expect("it can be renamed");
+        change(&folder.join("attempts.json"), |record| {
+            let attempts = record["attempts"].as_array_mut().expect("a list");
+            attempts.remove(0);
+            attempts[0]["attempt"] = 1.into();
+            attempts[0]["bundle"] = "attempt-1".into();
+            attempts[0]["policy"] = Value::Null;
+        });
+    };
+    let exchange_first: Edit = |folder| {
+        let other = twice();
+        fs::remove_dir_all(folder.join("attempt-1")).expect("it can be removed");
+        copied(&other.place.bundle().join("attempt-1"), &folder.join("attempt-1"));
+        change(&folder.join("attempts.json"), |record| {
+            record["attempts"][0]["job"] = self::record(&other.place)["attempts"][0]["job"].clone();
+        });
+    };
+    let edits: [(&str, Edit, &str); 7] = [
+        ("hidden", hide_first, "its log says that it is attempt 2"),
+        ("exchanged", exchange_first, "it does not follow the attempt before it"),
+        (
+            "left out",
+            |folder| {
+                change(&folder.join("attempts.json"), |record| {
+                    drop(record["attempts"].as_array_mut().map(|all| all.remove(0)));
+                });
+            },
+            "it is not what follows from the attempts beside it",
+        ),
+        (
+            "whitewashed",
+            |folder| {
+                change(&folder.join("attempts.json"), |record| {
+                    record["attempts"][0]["state"] = "succeeded".into();
+                });
+            },
+            "attempts.json attempts.0.state: it is not what follows",
+        ),
+        (
+            "another summary",
+            |folder| change(&folder.join("summary.json"), |summary| summary["gpuSku"] = "NVIDIA L4".into()),
+            "summary.json gpuSku: it is not that of the last attempt",
+        ),
+        (
+            "another report",
+            |folder| fs::write(folder.join("junit.xml"), "<testsuites/>").expect("it can be written"),
+            "junit.xml: it is not that of the last attempt",
+        ),
+        (
+            "one beyond",
+            |folder| copied(&folder.join("attempt-1"), &folder.join("attempt-4")),
+            "attempts are missing between it and those before",
+        ),
+    ];
+    for (name, edit, expected) in edits {
+        let changed = PathBuf::from(ended.place.file(name));
+        copied(&whole, &changed);
+        edit(&changed);
+        let (code, said) = verified(&changed);
+        assert_eq!(code, Some(2), "{name}: {said}");
+        assert!(said.contains("  attempts: ") && said.contains(expected), "{name}: {said}");
+    }
+    // What lies in the folder besides is no matter of the attempts.
+    fs::write(whole.join("notes.txt"), "x").expect("it can be written");
+    assert_eq!(verified(&whole).0, Some(0));
+}
+
+#[test]
+fn the_last_attempt_speaks_for_the_job_and_the_earlier_ones_are_told() {
+    let ended = twice();
+    let policy = ended.place.file("policy.toml");
+    fs::write(&policy, "observed = false\ncriteria = [5]\n").expect("it can be written");
+    let review = |path: &Path, policy: &str| {
+        let output =
+            stuckproof().arg("review").arg(path).args(["--policy", policy]).output().expect("it starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let all = fs::canonicalize(ended.place.bundle()).expect("a folder");
+    // Also as one of several folders in a folder.
+    let around = PathBuf::from(ended.place.file("all"));
+    fs::create_dir(&around).expect("a folder");
+    copied(&all, &around.join("job"));
+    for folder in [&all, &around] {
+        let (code, said) = review(folder, &policy);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(said.contains("attempt 1: failed (killed_by_host); attempt 2: succeeded"), "{said}");
+    }
+    let (code, alone) = review(&all.join("attempt-2"), &policy);
+    assert!(code == Some(0) && alone.contains("it is attempt 2, judged alone"), "{alone}");
+    fs::write(around.join("job/junit.xml"), "").expect("it can be written");
+    assert_eq!(review(&around, &policy).0, Some(2));
+
+    let explained = said(&["explain"], &ended.place);
+    assert!(
+        explained.contains(": succeeded\n  before it, attempt 1: failed (killed_by_host)\n"),
+        "{explained}"
+    );
+    let diff = stuckproof().arg("diff").args([&all, &all.join("attempt-2")]).output().expect("it starts");
+    let told = String::from_utf8_lossy(&diff.stderr).into_owned();
+    assert_eq!(diff.status.code(), Some(0), "{diff:?}");
+    assert!(told.contains("holds several attempts; the last, ") && told.contains("attempt-2"), "{told}");
+    let done = stuckproof().arg("finalize").arg(&all).output().expect("it starts");
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!(verified(&all).0, Some(0), "finalize changes nothing");
 }

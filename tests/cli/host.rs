@@ -88,6 +88,33 @@ fn the_user_chooses_the_host() {
 }
 
 #[test]
+fn a_host_is_picked_without_a_job() {
+    let place = Place::new();
+    let hosts = |options: &[&str]| {
+        let mut hosts = place.stuckproof();
+        hosts
+            .arg("hosts")
+            .args(options)
+            .env("BUILDKITE", "true")
+            .env("BUILDKITE_CANCEL_SIGNAL_TIMEOUT", "20");
+        let done = finish(hosts.spawn().unwrap());
+        done.assert_code(0);
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let said: serde_json::Value = serde_json::from_str(&hosts(&["--json"])).unwrap();
+    let mut run = place.run(&[], "true");
+    run.env("BUILDKITE", "true").env("BUILDKITE_CANCEL_SIGNAL_TIMEOUT", "20");
+    finish(run.spawn().unwrap()).assert_code(0);
+    assert_eq!(said["picked"]["allowsMs"], 20_000);
+    assert_eq!(said["picked"], place.event("jobStarted")["hostProfile"], "what a job assumes");
+    assert_eq!(said["hosts"].as_array().map(Vec::len), Some(14));
+    let text = hosts(&[]);
+    assert!(text.starts_with("Here a job assumes Buildkite (buildkite), chosen by BUILDKITE.\n"), "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("* buildkite ")).count(), 1, "{text}");
+    assert!(hosts(&["--host", "none"]).contains("* none "));
+}
+
+#[test]
 fn buildkite_says_that_the_time_is_over() {
     let place = Place::new();
     fs::write(place.path("marker"), "").unwrap();

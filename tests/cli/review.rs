@@ -48,6 +48,25 @@ fn each_rule_decides() {
 }
 
 #[test]
+fn a_report_of_tests_has_the_same_answer() {
+    let place = place();
+    let done = review(&place, PLAIN, &["--format", "junit"]);
+    done.assert_code(0);
+    let report = quick_junit::Report::deserialize_from_str(&done.stdout()).unwrap();
+    assert_eq!(report.test_suites[0].name.as_str(), "stuckproof review of bundle");
+    let names: Vec<_> = report.test_suites[0].test_cases.iter().map(|case| case.name.as_str()).collect();
+    assert_eq!(names, ["verify", "states", "simulated", "criteria: 5 honest terminal state"]);
+    fs::write(place.path("bundle/stdout.log"), "x").unwrap();
+    let done = review(&place, PLAIN, &["--format", "junit"]);
+    done.assert_code(2);
+    assert!(
+        done.stdout().contains("<error type=\"stuckproof.invalid\" message=\"digest: stdout.log"),
+        "{}",
+        done.stdout()
+    );
+}
+
+#[test]
 fn nothing_passes_for_lack_of_bundles_or_of_evidence() {
     let place = place();
     fs::create_dir(place.path("empty")).unwrap();

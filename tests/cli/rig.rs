@@ -61,6 +61,7 @@ impl Place {
             .current_dir(self.folder.path())
             .env("XDG_RUNTIME_DIR", self.path("runtime"))
             .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
+            .env("STUCKPROOF_HISTORY", "none")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -58,7 +58,7 @@ impl Bundle {
         bundle.check_end();
         bundle.check_summary();
         bundle.check_counts();
-        bundle.validate();
+        assert_fits_schema(&bundle.path);
         bundle
     }
 
@@ -171,16 +171,16 @@ impl Bundle {
             assert_eq!(counts[count], self.of_kind(kind).count(), "{count}");
         }
     }
+}
 
-    /// Checks every file against the checked-in schema with a validator that is not ours.
-    fn validate(&self) {
-        let script = repository().join("scripts/validate.py");
-        let output =
-            Command::new(environment("python")).arg(script).arg(&self.path).output().expect("python starts");
-        let said =
-            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "the bundle does not fit its schema:\n{said}");
-    }
+/// Checks every file of a bundle, or of all attempts at a job, against the checked-in schema with a validator that is not
+/// ours.
+pub fn assert_fits_schema(path: &Path) {
+    let script = repository().join("scripts/validate.py");
+    let output = Command::new(environment("python")).arg(script).arg(path).output().expect("python starts");
+    let said =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "it does not fit its schema:\n{said}");
 }
 
 fn json(path: &Path, name: &str) -> Value {

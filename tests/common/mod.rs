@@ -81,7 +81,7 @@ pub fn text(path: impl Into<PathBuf>) -> String {
 }
 
 /// A command that knows nothing of the machine it runs on: no CI host, no job around it, no preload, no earlier
-/// builds.
+/// builds. What it unpacks or remembers stays out of the user's home.
 pub fn command(program: &str) -> Command {
     let mut command = Command::new(program);
     let foreign = |name: &str| {
@@ -105,5 +105,6 @@ pub fn command(program: &str) -> Command {
         }
     }
     command.env("PYTHONDONTWRITEBYTECODE", "1").env("STUCKPROOF_HISTORY", "none");
+    command.env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"));
     command
 }

@@ -1,5 +1,6 @@
 //! `stuckproof finalize`.
 
+use crate::common::job::stuckproof;
 use crate::scene::{Remains, Story, header, process};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use stuckproof::event::{CommandStarted, EventKind};
 
 fn finalize(bundles: &[&Path]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_stuckproof"));
+    let mut command = stuckproof();
     command
         .arg("finalize")
         .args(bundles)
@@ -55,7 +56,7 @@ fn what_the_host_says_is_kept_where_the_runner_was_lost_and_only_said_where_it_w
     let story = Story::begin();
     let remains = Remains::of(&story, &story.events());
     let finalize = |status: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_stuckproof"));
+        let mut command = stuckproof();
         command.arg("finalize").arg(remains.path()).env("CI_JOB_STATUS", status).stdin(Stdio::null());
         command.output().expect("stuckproof starts")
     };

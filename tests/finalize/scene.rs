@@ -50,7 +50,7 @@ pub fn header() -> JobStarted {
                 "graceMs": null, "killAfterMs": 1, "completeMs": null},
         "anchorMonoNs": START,
         "anchorWallNs": 1_800_000_000_000_000_000_u64, "graceMs": 60_000, "killAfterMs": 10_000,
-        "deadlineMs": null, "deadlineFrom": null, "phaseLimitMs": null, "warnings": [], "environmentChanges": [], "bundle": "/home/ci/bundle", "wire": "wire: in the bundle", "streams": "separate"
+        "deadlineMs": null, "deadlineFrom": null, "phaseLimitMs": null, "attempt": null, "warnings": [], "environmentChanges": [], "bundle": "/home/ci/bundle", "wire": "wire: in the bundle", "streams": "separate"
     });
     serde_json::from_value(header).expect("every field is there")
 }

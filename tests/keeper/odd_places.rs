@@ -113,6 +113,26 @@ fn a_full_disk_never_harms_the_command_and_loses_nothing_that_fits_into_the_rese
 }
 
 #[test]
+fn a_bundle_that_is_moved_or_removed_is_said_and_can_be_finished_where_it_is() {
+    for (script, left) in [("mv bundle elsewhere; echo told", true), ("rm -r bundle; echo told", false)] {
+        let place = Place::new();
+        let done = place.ran(&[], script);
+        done.assert_code(125);
+        assert_eq!(done.stdout(), "told\n", "the command is none the worse for it");
+        assert!(done.stderr.contains("bundle was moved or removed while the job ran"), "{}", done.stderr);
+        assert!(!fs::exists(place.path("bundle")).unwrap(), "nothing of it is made anew");
+        assert_eq!(fs::exists(place.path("elsewhere")).unwrap(), left);
+        if left {
+            place.verb(&["finalize", "elsewhere"]).assert_code(0);
+            let verified = place.verb(&["verify", "elsewhere"]);
+            verified.assert_code(1);
+            let output = fs::read_to_string(place.path("elsewhere/stdout.log")).unwrap();
+            assert_eq!(output, "told\n");
+        }
+    }
+}
+
+#[test]
 fn as_the_first_process_of_a_container() {
     let namespaces = ["--pid", "--fork", "--mount-proc"];
     if can_be_apart(&namespaces) {

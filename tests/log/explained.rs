@@ -9,7 +9,7 @@ use stuckproof::supervise::{Live, LiveExpected, LivePhase, LiveRequest, LiveSile
 
 fn told(job: &mut Job, live: Option<&Live>) -> String {
     let mut text = Vec::new();
-    print(&explain(&job.bundle(), live), &mut text).expect("memory can be written");
+    print(&explain(&job.bundle(), live, None), &mut text).expect("memory can be written");
     String::from_utf8(text).expect("text")
 }
 

@@ -41,6 +41,7 @@ pub fn header() -> JobStarted {
         deadline_ms: None,
         deadline_from: None,
         phase_limit_ms: None,
+        attempt: None,
         environment_changes: vec!["LD_PRELOAD: the attach library was added".to_owned()],
         bundle: "/home/ci/project/evidence/one".to_owned(),
         wire: "wire, in the bundle".to_owned(),

@@ -16,8 +16,9 @@ use stuckproof::event::{
     CancelAcknowledged, CancelRequested, CancelSource, CancelState, CommandExited, CommandStarted, Encoder,
     Ending, Event, EventKind, EvidenceLost, HostProfile, HostReported, InputChanged, InputDigested,
     InputIdentified, InputKind, JobEnded, JobPaused, JobResumed, JobStarted, LadderRung, LeftoverFound,
-    LibraryAttached, Line, LogError, LogFault, LogReader, LogWriter, Message, OpenPhase, OutputMasked,
-    PhaseAborted, PhaseFinished, PhaseStarted, ProfileShape, RecordsUnfinished, State, StepCompleted, Tensor,
+    LibraryAttached, Line, LogError, LogFault, LogReader, LogWriter, Message, NthAttempt, OpenPhase,
+    OutputMasked, PhaseAborted, PhaseFinished, PhaseStarted, ProfileShape, RecordsUnfinished, State,
+    StepCompleted, Tensor,
 };
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(stuckproof::evidence::schema);
@@ -296,6 +297,10 @@ fn first() -> impl Strategy<Value = JobStarted> {
             deadline_from: ci_host.clone(),
             host_profile: Box::new(host_profile),
             phase_limit_ms: grace_ms,
+            attempt: deadline_ms.map(|number| NthAttempt {
+                number: number as u32,
+                previous: (number % 2 == 0).then(|| "ab".repeat(32)),
+            }),
             argv,
             host,
             ci_host,

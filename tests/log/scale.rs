@@ -286,7 +286,7 @@ fn everything(folder: &Path, usual: Duration) -> Bundle {
     render::markdown(&bundle, &mut out).expect("memory can be written");
     render::annotations(&bundle, &mut out).expect("memory can be written");
     costs.took("pages");
-    explain::print(&explain::explain(&bundle, None), &mut out).expect("memory can be written");
+    explain::print(&explain::explain(&bundle, None, None), &mut out).expect("memory can be written");
     costs.took("explain");
     let other = report.bundle.expect("it was read");
     let difference = diff::compare(&bundle, &other, Threshold { percent: 0.0, ms: 0.0 });

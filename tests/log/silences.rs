@@ -37,9 +37,14 @@ fn judged() -> impl Strategy<Value = EventKind> {
         SilenceVerdict::Stalled,
     ];
     let place = (any::<Option<u32>>(), any::<Option<u64>>(), option::of(text()));
-    let rest = any::<([u32; 5], Option<u32>, [u64; 3], Option<u64>)>();
+    let rest = any::<([u32; 5], [Option<u32>; 2], [u64; 3], Option<u64>)>();
     (select(verdicts.to_vec()), text(), place, rest).prop_map(
-        |(verdict, reason, (build, phase, phase_name), (counts, gpu_percent, times, expected_ns))| {
+        |(
+            verdict,
+            reason,
+            (build, phase, phase_name),
+            (counts, [gpu_percent, starved_percent], times, expected_ns),
+        )| {
             let [cpu_percent, running, blocked, stopped, earlier_stalls] = counts;
             let [silent_ns, idle_ns, threshold_ns] = times;
             EventKind::SilenceJudged(SilenceJudged {
@@ -51,6 +56,7 @@ fn judged() -> impl Strategy<Value = EventKind> {
                 silent_ns,
                 idle_ns,
                 cpu_percent,
+                starved_percent,
                 gpu_percent,
                 running,
                 blocked,
@@ -96,6 +102,7 @@ pub fn verdict(verdict: SilenceVerdict, reason: &str, phase: u64, seconds: u64) 
         silent_ns: seconds * 1_000_000_000,
         idle_ns: if idle { seconds * 1_000_000_000 } else { 0 },
         cpu_percent: if idle { 0 } else { 99 },
+        starved_percent: Some(0),
         gpu_percent: None,
         running: u32::from(!idle),
         blocked: 0,

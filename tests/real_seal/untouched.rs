@@ -6,6 +6,7 @@ use crate::scene::{Keys, cancelled, copy, finalize, judge, succeeded};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use stuckproof::pack::pack;
 use stuckproof::verify::Wanted;
 
 #[test]
@@ -21,6 +22,10 @@ fn bundles_of_every_ending_verify_wherever_they_lie() {
         assert_eq!(judge(&ended.place.bundle(), wanted), (0, Vec::new()));
         assert_eq!(judge(&at("moved"), wanted), (0, Vec::new()));
     }
+    let packed = |bundle: &Path, name: &str| pack(bundle, Some(&at(name))).expect("what verifies is packed");
+    for wanted in [&anybody, &ours] {
+        assert_eq!(judge(&packed(&at("moved"), "signed.tar.zst"), wanted), (0, Vec::new()));
+    }
     std::os::unix::fs::symlink(at("moved"), at("link")).expect("a link");
     assert_eq!(judge(&at("link"), &ours), (0, Vec::new()), "a link to the bundle is the user's own");
     fs::set_permissions(at("moved"), fs::Permissions::from_mode(0o555)).expect("read only");
@@ -29,8 +34,12 @@ fn bundles_of_every_ending_verify_wherever_they_lie() {
 
     let ended = cancelled(&at("middle"));
     assert_eq!(judge(&ended.place.bundle(), &anybody), (1, Vec::new()));
-    let (code, faults) = judge(&ended.place.bundle(), &ours);
-    assert_eq!((code, faults), (3, vec!["signed manifest.sig.json ".to_owned()]));
+    let unsigned = packed(&ended.place.bundle(), "unsigned.tar.zst");
+    assert_eq!(judge(&unsigned, &anybody), (1, Vec::new()));
+    for bundle in [ended.place.bundle(), unsigned] {
+        let (code, faults) = judge(&bundle, &ours);
+        assert_eq!((code, faults), (3, vec!["signed manifest.sig.json ".to_owned()]));
+    }
 
     let (code, faults) = judge(&at("middle"), &anybody);
     assert_eq!((code, faults), (3, vec!["sealed manifest.json ".to_owned()]), "it is not finished");

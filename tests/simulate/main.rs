@@ -10,6 +10,7 @@ mod endings;
 mod keys;
 mod policies;
 mod record;
+mod remembers;
 mod sanitizers;
 mod scene;
 mod tables;

@@ -292,3 +292,188 @@ fn a_policy_needs_a_place_of_the_jobs_own() {
     assert_eq!(output.status.code(), Some(125));
     assert!(String::from_utf8_lossy(&output.stderr).contains("{timing_cache}"), "{output:?}");
 }
+
+/// A command whose first attempt writes half a cache and is killed in its build, as if by the host. The next says what it
+/// finds, plays the script, and ends with this code. `$1` is its place for the cache.
+fn killed_once(shared: &Shared, place: &str, code: i32) -> Vec<String> {
+    let path = shared.place.file("build.toml");
+    std::fs::write(&path, uses(NEW)).expect("the script can be written");
+    let line = format!(
+        "if mkdir '{first}'; then
+           printf half > \"$1\"
+           (until grep -q '\"event\":\"phaseStarted\"' '{log}'; do sleep 0.02; done; kill -9 $$) &
+           exec '{program}' simulate '{hang}'
+         fi
+         ls \"$1\" > '{found}'; '{program}' simulate '{path}' --timing-cache \"$1\" && exit {code}",
+        program = env!("CARGO_BIN_EXE_stuckproof"),
+        hang = crate::scene::fixture("hang"),
+        first = shared.place.file("first"),
+        log = shared.place.file("tried/attempt-1/events.jsonl"),
+        found = shared.place.file("found"),
+    );
+    ["sh", "-c", &line, "sh", place].map(str::to_owned).to_vec()
+}
+
+fn tried(shared: &Shared, options: &[&str], wrapped: &[String]) -> Output {
+    stuckproof()
+        .args([
+            "run",
+            "--bundle",
+            &shared.place.file("tried"),
+            "--retry",
+            "1",
+            "--timing-cache",
+            &shared.cache(),
+        ])
+        .args(options)
+        .arg("--")
+        .args(wrapped)
+        .stdin(Stdio::null())
+        .output()
+        .expect("stuckproof starts")
+}
+
+#[test]
+fn a_cold_attempt_finds_no_cache_and_the_policy_says_what_becomes_of_its_own() {
+    let cases = [
+        ("reuse", "refresh", false, "new"),
+        ("refresh", "refresh", false, "new"),
+        ("readonly", "off", false, "old"),
+        ("off", "off", false, "old"),
+        ("reuse", "refresh", true, "new"),
+    ];
+    for (policy, cold, in_place, expected) in cases {
+        let shared = Shared::new();
+        shared.run("before", &[], &uses("{ tactic = \"old\" }"));
+        let place = if in_place { shared.cache() } else { "{timing_cache}".to_owned() };
+        let wrapped = killed_once(&shared, &place, 0);
+        let output = tried(&shared, &["--timing-cache-policy", policy], &wrapped);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{policy}: {said}");
+        assert_eq!(std::fs::read_to_string(shared.place.file("found")).unwrap(), "", "{policy}: it was cold");
+        let text = std::fs::read(shared.place.file("tried/attempts.json")).expect("a record");
+        let record: Value = serde_json::from_slice(&text).expect("JSON");
+        let told: Vec<_> = record["attempts"].as_array().expect("a list").iter().collect();
+        assert_eq!(
+            (&told[0]["cause"], &told[0]["timingCachePolicy"]),
+            (&"killed_by_host".into(), &policy.into())
+        );
+        assert_eq!((&told[1]["policy"], &told[1]["timingCachePolicy"]), (&"retry_cold".into(), &cold.into()));
+        let second = Job { output, bundle: shared.place.file("tried/attempt-2").into() };
+        second.assert_mode("cold");
+        assert_eq!(second.artifact()["policy"], cold);
+        assert_eq!(shared.tactics(), [expected], "{policy}");
+        let mut beside = shared.neighbours();
+        beside.retain(|name| name != "stuckproof-quarantine");
+        assert_eq!(beside, [""; 0], "{policy}");
+    }
+}
+
+#[test]
+fn a_cold_attempt_that_fails_leaves_the_cache_as_it_was() {
+    for in_place in [false, true] {
+        let shared = Shared::new();
+        shared.run("before", &[], &uses("{ tactic = \"old\" }"));
+        let before = shared.text();
+        let place = if in_place { shared.cache() } else { "{timing_cache}".to_owned() };
+        let wrapped = killed_once(&shared, &place, 7);
+        let output = tried(&shared, &[], &wrapped);
+        assert_eq!(output.status.code(), Some(7), "{output:?}");
+        assert_eq!(shared.text(), before, "in place: {in_place}");
+    }
+}
+
+#[test]
+fn a_job_that_writes_to_the_cache_itself_and_others_keep_out_of_each_others_way() {
+    let hang = uses("{ phase = \"P\", do = [{ fault = \"hang\" }] }");
+    for in_place_first in [false, true] {
+        let shared = Shared::new();
+        shared.run("before", &[], &uses("{ tactic = \"old\" }"));
+        let before = shared.text();
+        let start = |name: &str, in_place: bool, script: &str| {
+            let path = shared.place.file(&format!("{name}.toml"));
+            std::fs::write(&path, script).expect("the script can be written");
+            let own = if in_place { shared.cache() } else { "{timing_cache}".to_owned() };
+            let mut run = stuckproof();
+            run.args(["run", "--bundle", &shared.place.file(name), "--timing-cache", &shared.cache()]);
+            run.args(["--grace", "1s", "--"]);
+            run.args([env!("CARGO_BIN_EXE_stuckproof"), "simulate", &path, "--timing-cache", &own]);
+            run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+        };
+        let mut first = start("first", in_place_first, &hang);
+        let bundle = PathBuf::from(shared.place.file("first"));
+        wait_for("the build", || Bundle::lines_so_far(&bundle, &["\"phaseStarted\""]).pop());
+        let second = start("second", !in_place_first, &uses(NEW)).wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&second.stderr).into_owned();
+        assert_eq!(second.status.code(), Some(125), "{said}");
+        assert!(said.contains("is building") && said.contains("wait for its end"), "{said}");
+        assert!(!Path::new(&shared.place.file("second")).exists(), "nothing was run");
+        assert_eq!(shared.text(), before);
+        let asked = stuckproof().arg("cancel").arg(&bundle).status().expect("it starts");
+        assert!(asked.success());
+        first.wait().expect("it ends");
+        assert_eq!(shared.text(), before);
+        let after = start("after", !in_place_first, &uses(NEW)).wait_with_output().expect("it ends");
+        assert_eq!(after.status.code(), Some(0), "{after:?}");
+        assert_eq!(shared.tactics(), ["new", "old"]);
+    }
+}
+
+#[test]
+fn what_a_lost_job_left_beside_a_cache_is_set_aside_by_the_next_once_its_bundle_is_gone() {
+    for in_place in [false, true] {
+        let shared = Shared::new();
+        shared.run("before", &[], &uses("{ tactic = \"old\" }"));
+        let before = shared.text();
+        let mut child = shared.start("lost", &[], &uses("{ phase = \"P\", do = [{ fault = \"hang\" }] }"));
+        let bundle = PathBuf::from(shared.place.file("lost"));
+        wait_for("the build", || Bundle::lines_so_far(&bundle, &["\"phaseStarted\""]).pop());
+        let keeper = crate::common::marked::keeper_of(child.id()).expect("a keeper");
+        assert!(keeper.kill());
+        child.kill().expect("the runner can be killed");
+        child.wait().expect("it ends");
+        let orphan = shared.neighbours();
+        assert_eq!(orphan.len(), 1, "{orphan:?}");
+        // As long as the bundle is there, it is for `finalize` to settle it, and it is in no sharer's way.
+        shared.run("beside", &[], &uses("{ tactic = \"old\" }")).assert_mode("reused");
+        assert_eq!(shared.neighbours(), orphan);
+        std::fs::remove_dir_all(&bundle).expect("it can be removed");
+        let next = if in_place {
+            let mut run = stuckproof();
+            run.args(["run", "--bundle", &shared.place.file("next"), "--timing-cache", &shared.cache()]);
+            run.args(["--", "true"]).output().expect("stuckproof starts")
+        } else {
+            shared.run("next", &[], &uses("{ tactic = \"old\" }")).output
+        };
+        let said = String::from_utf8_lossy(&next.stderr).into_owned();
+        assert_eq!(next.status.code(), Some(0), "{said}");
+        assert!(said.contains("its bundle is gone; what it wrote is set aside"), "{said}");
+        let mut beside = shared.neighbours();
+        beside.retain(|name| name != "stuckproof-quarantine");
+        assert_eq!(beside, [""; 0]);
+        assert_eq!(shared.text(), before);
+    }
+}
+
+#[test]
+fn two_equal_jobs_have_the_same_command() {
+    let shared = Shared::new();
+    let path = shared.place.file("same.toml");
+    std::fs::write(&path, uses("{ tactic = \"old\" }")).expect("the script can be written");
+    let program = env!("CARGO_BIN_EXE_stuckproof");
+    let engine = shared.place.file("caches/a.engine");
+    for name in ["first", "one", "two"] {
+        let done = stuckproof()
+            .args(["run", "--bundle", &shared.place.file(name), "--timing-cache", &shared.cache()])
+            .args(["--engine", &engine, "--", "sh", "-c"])
+            .arg(format!(
+                "printf engine > {{engine}}; {program} simulate {path} --timing-cache={{timing_cache}}"
+            ))
+            .output()
+            .expect("stuckproof starts");
+        assert_eq!(done.status.code(), Some(0), "{done:?}");
+    }
+    let [one, two] = ["one", "two"].map(|name| shared.place.file(name));
+    let diff = stuckproof().args(["diff", &one, &two, "--threshold", "100"]).output().expect("it starts");
+    assert_eq!(diff.status.code(), Some(0), "{}", String::from_utf8_lossy(&diff.stdout));
+}

@@ -7,6 +7,7 @@ use crate::common::wait_for;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -106,6 +107,8 @@ struct Outcome {
     found_after: Option<Duration>,
     /// The threshold that was in force.
     threshold: Duration,
+    /// Its files, as long as it is not known whether the verdict is right.
+    place: Place,
 }
 
 impl Case {
@@ -135,10 +138,10 @@ impl Case {
             });
             job.signal(Signal::TERM);
         }
-        Self::outcome(&job.end())
+        Self::outcome(job.end())
     }
 
-    fn outcome(ended: &Ended) -> Outcome {
+    fn outcome(ended: Ended) -> Outcome {
         // On a crowded machine the baseline may come after the first phase, which is not what this is about.
         let bundle = Bundle::load_whoever_finished(&ended.place.bundle());
         let judged: Vec<&Value> = bundle.of_kind("silenceJudged").collect();
@@ -156,6 +159,7 @@ impl Case {
             verdict: gravest.to_owned(),
             found_after: found.map(Duration::from_nanos),
             threshold: Duration::from_nanos(threshold.unwrap_or(0)),
+            place: ended.place,
         }
     }
 
@@ -177,6 +181,21 @@ impl Case {
     }
 }
 
+/// What is wrong with an outcome, if anything. The samples and the log of a wrong one are kept, so that its cause can be
+/// found.
+fn kept(case: &Case, outcome: &Outcome) -> Option<String> {
+    let fault = case.fault(outcome)?;
+    let temperature = if case.warm { "warm" } else { "cold" };
+    let name = format!("{}-{}-{}-{temperature}", case.act, case.place, case.model);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("labelled").join(name);
+    std::fs::create_dir_all(&folder).expect("the build folder can be written");
+    for file in ["events.jsonl", "resources.jsonl"] {
+        let from = outcome.place.bundle().join(file);
+        std::fs::copy(&from, folder.join(file)).unwrap_or_else(|e| panic!("{}: {e}", from.display()));
+    }
+    Some(format!("{fault}; its samples are in {}", folder.display()))
+}
+
 /// Runs cases, so many at once.
 fn run_all(cases: Vec<Case>, stall_after: u64, at_once: usize) {
     let total = cases.len();
@@ -194,7 +213,7 @@ fn run_all(cases: Vec<Case>, stall_after: u64, at_once: usize) {
     let results = results.into_inner().expect("no panic");
     assert_eq!(results.len(), total, "every case has an outcome");
     report(&results);
-    let faults: Vec<String> = results.iter().filter_map(|(case, outcome)| case.fault(outcome)).collect();
+    let faults: Vec<String> = results.iter().filter_map(|(case, outcome)| kept(case, outcome)).collect();
     assert!(faults.is_empty(), "{faults:#?}");
 }
 

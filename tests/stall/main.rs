@@ -5,6 +5,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod crowded;
 mod history;
 mod labelled;
 mod reaction;

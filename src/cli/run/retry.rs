@@ -4,8 +4,10 @@
 
 use super::super::{fail, say};
 use crate::attempts::{self, Attempts, AttemptsError};
+use crate::event::{CachePolicy, NthAttempt};
 use crate::evidence::{self, RetryPolicy};
 use crate::exit;
+use crate::seal;
 use crate::sign::SigningKey;
 use crate::supervise::{self, DEFAULT_FOLDER, Deadline, Plan, Signalled};
 use std::path::{Path, PathBuf};
@@ -32,6 +34,7 @@ pub(super) fn main(plan: Plan, retries: u32, key: Option<Arc<SigningKey>>) -> Ex
     if let Err(e) = supervise::create_empty(&folder) {
         return fail(&e);
     }
+    let _held = attempts::hold(&folder);
     let mut all = Retries { plan, folder, limit: retries, key, began: Instant::now(), signalled: None };
     let code = all.run();
     say(&format!("evidence: {}", all.folder.display()));
@@ -41,6 +44,7 @@ pub(super) fn main(plan: Plan, retries: u32, key: Option<Arc<SigningKey>>) -> Ex
 impl Retries {
     fn run(&mut self) -> u8 {
         let mut plan = self.plan.clone();
+        plan.attempt = Some(NthAttempt { number: 1, previous: None });
         for number in 1.. {
             plan.bundle = Some(self.folder.join(attempts::bundle_name(number)));
             let code = match self.attempt(plan) {
@@ -93,8 +97,10 @@ impl Retries {
         if number > self.limit {
             return Err(format!("the limit is reached: --retry {}", self.limit));
         }
-        let plan = by_policy(self.plan.clone(), policy)?;
-        let plan = within(plan, self.began)?;
+        let previous = seal::digest(&bundle).map_err(|e| format!("the last attempt is not sealed: {e}"))?;
+        let attempt = NthAttempt { number: number + 1, previous: Some(previous.to_string()) };
+        let plan = within(by_policy(self.plan.clone(), policy), self.began)?;
+        let plan = Plan { attempt: Some(attempt), ..plan };
         say(&format!(
             "attempt {number} of at most {} ended; the next one follows ({}: {})",
             self.limit + 1,
@@ -127,12 +133,16 @@ impl Retries {
     }
 }
 
-/// A cold build needs a timing cache that is empty, which only a build without one has for certain.
-fn by_policy(plan: Plan, policy: RetryPolicy) -> Result<Plan, String> {
-    if policy == RetryPolicy::RetryCold && plan.artifacts.timing_cache.is_some() {
-        return Err("a cold attempt would need another timing cache than the one that was given".to_owned());
+/// A cold attempt finds no timing cache. What it writes to a declared one is treated as the user has said: it takes the place
+/// of the one that may be at fault, or is thrown away.
+fn by_policy(mut plan: Plan, policy: RetryPolicy) -> Plan {
+    if policy == RetryPolicy::RetryCold {
+        plan.artifacts.policy = match plan.artifacts.policy {
+            CachePolicy::Reuse | CachePolicy::Refresh => CachePolicy::Refresh,
+            CachePolicy::Readonly | CachePolicy::Off => CachePolicy::Off,
+        };
     }
-    Ok(plan)
+    plan
 }
 
 /// One deadline covers all attempts together.

@@ -1,21 +1,20 @@
 //! `junit.xml`: the acceptance test's criteria as test cases, for the CI hosts' own pages.
 //!
-//! Every text goes through one sanitiser first, for the crate that writes the file escapes mark-up only. A job that was
-//! cancelled, timed out or killed is an error with a type of its own, never skipped, and from its first moment on a job
-//! has a report that fails.
+//! A job that was cancelled, timed out or killed is an error with a type of its own, never skipped, and from its first
+//! moment on a job has a report that fails.
 
 mod criteria;
-mod xml;
 
 use crate::baseline::Baseline;
 use crate::cancel::Via;
 use crate::event::JobStarted;
 use crate::evidence::{Build, Bundle, ErrorLine, Evidence, Inventory, JobState, Phases};
+use crate::junit::{self, Outcome, Suite};
 use crate::mask;
 pub use criteria::{Finding, Findings, NAMES, Whose};
 
 use criteria::Grounds;
-use junit_report::{Duration, OffsetDateTime, Report, TestCase, TestResult, TestSuite};
+
 use std::fmt::Write;
 use std::path::Path;
 
@@ -66,12 +65,7 @@ pub(super) fn report(source: &Source) -> Vec<u8> {
             _ => writer.add_findings(&mut suites[0], JOB, findings),
         }
     }
-    let mut report = Report::new();
-    report.add_testsuites(suites);
-    let mut xml = Vec::new();
-    report.write_xml(&mut xml).expect("memory takes everything");
-    xml.push(b'\n');
-    xml
+    junit::report(suites)
 }
 
 /// What became of the criteria in the builds of a bundle: in each of the first thousand, and in all others together.
@@ -85,26 +79,9 @@ pub fn findings(bundle: &Bundle) -> Vec<Findings> {
 struct Writer<'a> {
     evidence: &'a Evidence,
     grounds: Grounds<'a>,
-    hostname: String,
     attachment: Option<String>,
     /// Whether a limit of the user's own asked for the stop.
     timed_out: bool,
-}
-
-/// One case before it is written.
-struct Told<'a> {
-    name: &'a str,
-    classname: &'a str,
-    ms: f64,
-    result: Outcome,
-    text: String,
-}
-
-enum Outcome {
-    Success,
-    Failure(&'static str, String),
-    Error(String, String),
-    Skipped(&'static str, String),
 }
 
 impl<'a> Writer<'a> {
@@ -114,41 +91,42 @@ impl<'a> Writer<'a> {
         Self {
             evidence,
             grounds: Grounds::of(evidence, source.inventory, source.baseline),
-            hostname: xml::line(&evidence.header.host),
             attachment: attachment(&evidence.header),
             timed_out: accepted.any(|r| Via::beginning_with(&r.via).is_some_and(Via::is_limit)),
         }
     }
 
-    fn job(&self) -> TestSuite {
+    fn job(&self) -> Suite {
         let evidence = self.evidence;
         let mut suite = self.suite("stuckproof job");
-        suite.add_testcase(self.case(Told {
+        suite.add(junit::Case {
             name: "the job",
             classname: JOB,
             ms: evidence.duration_ms,
             result: self.ending(evidence.state, evidence.cause.as_deref()),
             text: self.story(),
-        }));
+            attachment: self.attachment.clone(),
+        });
         suite
     }
 
-    fn build(&self, build: &Build, findings: [Finding; 8]) -> TestSuite {
+    fn build(&self, build: &Build, findings: [Finding; 8]) -> Suite {
         let classname = format!("stuckproof.build-{}", build.build);
         let mut suite = self.suite(&format!("stuckproof build {}", build.build));
-        suite.add_testcase(self.case(Told {
+        suite.add(junit::Case {
             name: "the build",
             classname: &classname,
             ms: build.duration_ms,
             result: self.ending(build.state, build.cause.as_deref()),
             text: errors(&build.errors),
-        }));
+            attachment: self.attachment.clone(),
+        });
         self.add_findings(&mut suite, &classname, findings);
         suite
     }
 
     /// The suite of the builds that have none of their own; its first case fails unless all of them succeeded.
-    fn others(&self, builds: &[Build], findings: [Finding; 8]) -> TestSuite {
+    fn others(&self, builds: &[Build], findings: [Finding; 8]) -> Suite {
         let classname = "stuckproof.other-builds";
         let mut suite = self.suite("stuckproof other builds");
         let failed = builds.iter().filter(|build| build.state != JobState::Succeeded).count();
@@ -160,23 +138,24 @@ impl<'a> Writer<'a> {
             ),
         };
         let text = "They have no suites of their own; all of them are in evidence.json.".to_owned();
-        suite.add_testcase(self.case(Told { name: "the builds", classname, ms: 0.0, result, text }));
+        suite.add(junit::Case {
+            name: "the builds",
+            classname,
+            ms: 0.0,
+            result,
+            text,
+            attachment: self.attachment.clone(),
+        });
         self.add_findings(&mut suite, classname, findings);
         suite
     }
 
-    fn suite(&self, name: &str) -> TestSuite {
+    fn suite(&self, name: &str) -> Suite {
         let header = &self.evidence.header;
-        let mut suite = TestSuite::new(name);
-        self.hostname.clone_into(&mut suite.hostname);
-        let wall = i128::from(header.anchor_wall_ns);
-        suite.set_timestamp(
-            OffsetDateTime::from_unix_timestamp_nanos(wall).unwrap_or(OffsetDateTime::UNIX_EPOCH),
-        );
-        suite
+        Suite::new(name, &header.host, i128::from(header.anchor_wall_ns))
     }
 
-    fn add_findings(&self, suite: &mut TestSuite, classname: &str, findings: [Finding; 8]) {
+    fn add_findings(&self, suite: &mut Suite, classname: &str, findings: [Finding; 8]) {
         for (name, finding) in NAMES.into_iter().zip(findings) {
             let result = match finding {
                 Finding::Held => Outcome::Success,
@@ -184,7 +163,14 @@ impl<'a> Writer<'a> {
                 Finding::NotApplicable(why) => Outcome::Skipped("stuckproof.not_applicable", why),
                 Finding::NotJudged(why) => Outcome::Skipped("stuckproof.not_judged", why),
             };
-            suite.add_testcase(self.case(Told { name, classname, ms: 0.0, result, text: String::new() }));
+            suite.add(junit::Case {
+                name,
+                classname,
+                ms: 0.0,
+                result,
+                text: String::new(),
+                attachment: self.attachment.clone(),
+            });
         }
     }
 
@@ -213,32 +199,6 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A case with every text made safe.
-    fn case(&self, told: Told) -> TestCase {
-        let mut case = TestCase::success(&xml::line(told.name), Duration::seconds_f64(seconds(told.ms)));
-        case.set_classname(&xml::line(told.classname));
-        let whole = |why: &str| Some(xml::content(format!("{why}\n\n{}", told.text).trim_end()));
-        let wrong = matches!(told.result, Outcome::Failure(..) | Outcome::Error(..));
-        case.result = match told.result {
-            Outcome::Success => TestResult::Success,
-            Outcome::Failure(kind, why) => {
-                TestResult::Failure { type_: kind.to_owned(), message: xml::line(&why), cause: whole(&why) }
-            }
-            Outcome::Error(type_, why) => {
-                TestResult::Error { type_, message: xml::line(&why), cause: whole(&why) }
-            }
-            Outcome::Skipped(kind, why) => TestResult::SkippedWithCause {
-                type_: kind.to_owned(),
-                message: xml::line(&why),
-                cause: whole(&why),
-            },
-        };
-        if let Some(attachment) = self.attachment.as_ref().filter(|_| wrong) {
-            case.set_system_out(attachment);
-        }
-        case
-    }
-
     /// What the job was, in a few lines.
     fn story(&self) -> String {
         let evidence = self.evidence;
@@ -256,7 +216,7 @@ impl<'a> Writer<'a> {
 fn attachment(JobStarted { bundle, cwd, .. }: &JobStarted) -> Option<String> {
     let path = Path::new(bundle).strip_prefix(cwd).ok()?.join(super::EVIDENCE);
     let path = path.to_str()?;
-    let plain = xml::line(path) == path && !path.contains(['[', ']', '|']);
+    let plain = junit::line(path) == path && !path.contains(['[', ']', '|']);
     plain.then(|| format!("[[ATTACHMENT|{path}]]"))
 }
 
@@ -270,9 +230,4 @@ fn errors(errors: &[ErrorLine]) -> String {
         text.push(format!("and {} more, all of them in evidence.json", errors.len() - ERRORS));
     }
     text.join("\n")
-}
-
-/// Seconds that every reader takes: finite, not negative.
-fn seconds(ms: f64) -> f64 {
-    if ms.is_finite() { (ms / 1e3).max(0.0) } else { 0.0 }
 }

@@ -12,6 +12,8 @@ enum Act {
     Work,
     Idle,
     Starve,
+    /// Works a little on a crowded machine, and no look ever meets it.
+    CutShort,
     Read,
     Stopped,
     Blocked,
@@ -34,7 +36,13 @@ impl Scene {
         let start = 1_000 * SECOND;
         Self {
             detector: Detector::new(LIMITS, Mono(start)),
-            sample: Sample { t: start, gpus: Some(Vec::new()), io_bytes: Some(0), ..Sample::default() },
+            sample: Sample {
+                t: start,
+                gpus: Some(Vec::new()),
+                io_bytes: Some(0),
+                starved_ms: Some(0),
+                ..Sample::default()
+            },
             place: Place { build: Some(1), phase: Some(3), name: Some("Timing".to_owned()) },
             expected: Expected::default(),
             told: Vec::new(),
@@ -57,6 +65,10 @@ impl Scene {
         match act {
             Act::Work => (sample.cpu_ms, sample.running) = (sample.cpu_ms + seconds * 990, 1),
             Act::Starve => (sample.cpu_ms, sample.running) = (sample.cpu_ms + seconds * 10, 1),
+            Act::CutShort => {
+                sample.cpu_ms += seconds * 12;
+                sample.starved_ms = sample.starved_ms.map(|ms| ms + seconds * 140);
+            }
             Act::Read => sample.io_bytes = sample.io_bytes.map(|bytes| bytes + seconds * 1_000_000),
             Act::Stopped => sample.stopped = 4,
             Act::Blocked => sample.blocked = 1,
@@ -119,12 +131,26 @@ fn threads_tell_how_a_build_stalls() {
 
 #[test]
 fn what_works_is_never_stalled() {
-    for (act, hours) in [(Act::Work, 24), (Act::Starve, 1), (Act::Read, 1), (Act::Gpu, 1)] {
+    for (act, hours) in [(Act::Work, 24), (Act::Starve, 1), (Act::CutShort, 1), (Act::Read, 1), (Act::Gpu, 1)]
+    {
         let mut scene = Scene::new();
         scene.seconds(hours * 3600, act);
         let expected = [(SlowExpected, "load"), (SlowUnexplained, "long without history")];
         assert_eq!(scene.verdicts(), expected, "{act:?}");
     }
+}
+
+#[test]
+fn what_a_kernel_does_not_count_explains_nothing() {
+    let mut scene = Scene::new();
+    scene.sample.starved_ms = None;
+    scene.seconds(70, Act::CutShort);
+    let last = &scene.told.last().unwrap().1;
+    assert_eq!((last.verdict, last.cpu_percent, last.starved_percent), (Stalled, 1, None));
+    let mut counted = Scene::new();
+    counted.seconds(70, Act::CutShort);
+    let last = &counted.told.last().unwrap().1;
+    assert_eq!((last.verdict, last.cpu_percent, last.starved_percent), (SlowExpected, 1, Some(14)));
 }
 
 #[test]
@@ -200,6 +226,7 @@ fn act() -> impl Strategy<Value = Act> {
         Act::Work,
         Act::Idle,
         Act::Starve,
+        Act::CutShort,
         Act::Read,
         Act::Stopped,
         Act::Blocked,

@@ -10,7 +10,7 @@ mod wait;
 pub use entry::warning as entry_warning;
 pub use limit::JobLimit;
 pub use report::host_report;
-pub use table::markdown;
+pub use table::{HostRow, markdown, rows};
 pub use times::Patience;
 
 use crate::cancel::{Insists, Via};

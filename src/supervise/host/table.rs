@@ -1,7 +1,9 @@
 //! The one table of hosts: what each does to a job that it wants to end, and how one knows that it is there.
 
+use super::ms;
 use super::times::Times;
 use crate::cancel::Insists;
+use serde::Serialize;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -213,29 +215,73 @@ pub fn named(name: &str) -> Option<&'static Profile> {
     PROFILES.iter().find(|profile| profile.name == name)
 }
 
+/// One host, for people and for programs. Times count from the host's first signal.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HostRow {
+    /// Its name, for `--host`.
+    pub name: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
+    /// What it is known by, in Markdown.
+    pub known_by: String,
+    /// What it does to end a job.
+    pub ladder: &'static str,
+    /// How long it waits, milliseconds; null where it waits for ever.
+    pub allows_ms: Option<u64>,
+    /// What may tell another time than that, in Markdown.
+    pub told_by: &'static str,
+    /// When the evidence so far is written, milliseconds.
+    pub provisional_ms: u64,
+    /// When the command gets SIGTERM, milliseconds; null is never.
+    pub grace_ms: Option<u64>,
+    /// When it gets SIGKILL, milliseconds; null is never.
+    pub kill_ms: Option<u64>,
+    /// When the evidence must be complete, milliseconds, or null.
+    pub complete_ms: Option<u64>,
+}
+
+/// Every host, in the order in which they are looked for.
+#[must_use]
+pub fn rows() -> Vec<HostRow> {
+    let row = |profile: &'static Profile| {
+        let times = Times::of(profile, profile.allows);
+        HostRow {
+            name: profile.name,
+            title: profile.title,
+            known_by: marks(profile),
+            ladder: profile.ladder,
+            allows_ms: profile.allows.map(ms),
+            told_by: profile.told_by,
+            provisional_ms: ms(times.provisional),
+            grace_ms: times.patience.grace.map(ms),
+            kill_ms: times.patience.grace.map(|grace| ms(grace + times.patience.kill_after)),
+            complete_ms: times.complete.map(ms),
+        }
+    };
+    PROFILES.iter().map(row).collect()
+}
+
 /// The table for `docs/hosts.md`, in Markdown.
 #[must_use]
 pub fn markdown() -> String {
     let mut table = "| `--host` | known by | what it does to end a job | it allows | evidence so far | SIGTERM | SIGKILL | \
                      evidence complete |\n|---|---|---|---|---|---|---|---|\n"
         .to_owned();
-    for profile in &PROFILES {
-        let times = Times::of(profile, profile.allows);
-        let after = |span: Option<Duration>| {
-            span.map_or_else(|| "–".to_owned(), |span| format!("{} s", span.as_secs_f64()))
-        };
+    let after = |ms: Option<u64>| ms.map_or_else(|| "–".to_owned(), |ms| format!("{} s", ms as f64 / 1e3));
+    for row in rows() {
         let _ = writeln!(
             table,
             "| `{}` | {} | {} | {}{} | {} | {} | {} | {} |",
-            profile.name,
-            marks(profile),
-            profile.ladder,
-            after(profile.allows),
-            if profile.told_by.is_empty() { String::new() } else { format!(", or {}", profile.told_by) },
-            after(Some(times.provisional)),
-            after(times.patience.grace),
-            after(times.patience.grace.map(|grace| grace + times.patience.kill_after)),
-            after(times.complete),
+            row.name,
+            row.known_by,
+            row.ladder,
+            after(row.allows_ms),
+            if row.told_by.is_empty() { String::new() } else { format!(", or {}", row.told_by) },
+            after(Some(row.provisional_ms)),
+            after(row.grace_ms),
+            after(row.kill_ms),
+            after(row.complete_ms),
         );
     }
     table

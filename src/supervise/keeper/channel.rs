@@ -38,6 +38,8 @@ pub struct Orders {
     pub output_cap: Option<u64>,
     /// What no file of the bundle may hold.
     pub secrets: Vec<OsString>,
+    /// The folder that remembers builds, as an absolute path, where there is one.
+    pub history: Option<OsString>,
 }
 
 /// What the keeper tells the runner.
@@ -197,6 +199,7 @@ mod tests {
             kill_after_ms: 5,
             output_cap: Some(6),
             secrets: vec![odd.clone()],
+            history: Some(odd.clone()),
         };
         runner.hand_over(&[file.as_fd()]).unwrap();
         runner.send(&orders).unwrap();

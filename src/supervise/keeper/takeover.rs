@@ -7,6 +7,7 @@ use crate::clock::Mono;
 use crate::event::{
     CancelRequested, CancelSource, CommandExited, CommandStarted, Event, EventKind, LadderRung, LogReader,
 };
+use crate::history::History;
 use crate::mask::Secrets;
 use crate::supervise::family::Members;
 use crate::supervise::host::Patience;
@@ -47,6 +48,8 @@ pub struct Orphaned {
     pub output_cap: u64,
     /// What no file of the bundle may hold.
     pub secrets: Arc<Secrets>,
+    /// What remembers the job's builds.
+    pub history: Option<History>,
 }
 
 /// Stops the build, ends what is left, and tells what was seen.
@@ -69,7 +72,8 @@ pub(super) fn take_over(guard: Guard) -> Orphaned {
     // Where the end is on record already, this vouches for it.
     let output_cap = guard.orders.output_cap.unwrap_or_default();
     let secrets = Arc::new(Secrets::new(guard.orders.secrets));
-    Orphaned { bundle, exited: guard.exit, events, log: guard.log, output_cap, secrets }
+    let history = guard.orders.history.map(|folder| History::at(Path::new(&folder)));
+    Orphaned { bundle, exited: guard.exit, events, log: guard.log, output_cap, secrets, history }
 }
 
 /// What of the command's life the log tells.

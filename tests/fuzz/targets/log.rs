@@ -96,7 +96,7 @@ pub fn everything(bundle: &Bundle) {
     render::show(bundle, &mut out, Style::default()).expect("memory can be written");
     render::markdown(bundle, &mut out).expect("memory can be written");
     render::annotations(bundle, &mut out).expect("memory can be written");
-    explain::print(&explain::explain(bundle, None), &mut out).expect("memory can be written");
+    explain::print(&explain::explain(bundle, None, None), &mut out).expect("memory can be written");
     let same = diff::compare(bundle, bundle, Threshold { percent: 0.0, ms: 0.001 });
     assert!(same.same && same.sections.is_empty(), "nothing differs from itself: {same:?}");
     render::difference(&same, &mut out, Style::default()).expect("memory can be written");
