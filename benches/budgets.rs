@@ -10,6 +10,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use stuckproof::clock::{Anchor, Mono};
 use stuckproof::digest::Hex;
+use stuckproof::procfs::Stat;
+use stuckproof::resources::{Tree, until_next};
 use stuckproof::wire::Control;
 
 const STUCKPROOF: &str = env!("CARGO_BIN_EXE_stuckproof");
@@ -28,7 +30,7 @@ fn main() {
         return; // a test runner asks for tests; this has none
     }
     let scratch = tempfile::tempdir().expect("a scratch folder");
-    let measurements = [callback, paired_build, start_up, signal_to_word, digest];
+    let measurements = [callback, paired_build, start_up, signal_to_word, digest, sampling];
     let lines: Vec<Line> = measurements.into_iter().flat_map(|measure| measure(scratch.path())).collect();
     println!("\n{:<34} {:<34} {:<42} peer", "what", "budget", "measured");
     for line in &lines {
@@ -295,4 +297,85 @@ fn one_signal(bundle: &Path) -> f64 {
     let wait = Mono::now().since(sent).as_secs_f64() * 1e3;
     runner.wait().unwrap();
     wait
+}
+
+/// One sample of what a job uses, for a builder with so many threads, beside one `ps` of all threads of the machine.
+fn sampling(_: &Path) -> Vec<Line> {
+    let counts = [
+        (1, "a sample, 1 thread, median"),
+        (50, "a sample, 50 threads, median"),
+        (500, "a sample, 500 threads, median"),
+    ];
+    counts.into_iter().map(|(threads, what)| sampling_of(threads, what)).collect()
+}
+
+fn sampling_of(threads: usize, what: &'static str) -> Line {
+    const LOOKS: usize = 40;
+    let mut builder = sleeping(threads);
+    let resident = resident_kib();
+    let mut tree = Tree::below(std::process::id());
+    let mut costs: Vec<f64> = (0..LOOKS).map(|_| look(&mut tree, threads)).collect();
+    let grown = resident_kib().saturating_sub(resident);
+    let peer = ps();
+    builder.kill().unwrap();
+    builder.wait().unwrap();
+    sort(&mut costs);
+    let cost = percentile(&costs, 0.5);
+    let apart = until_next(Duration::from_secs_f64(cost));
+    let share = cost / apart.as_secs_f64() * 100.0;
+    Line {
+        what,
+        budget: "<= 0.5 % of a core".to_owned(),
+        ours: format!("{:.2} ms each {:.1} s: {share:.2} % ({grown} KiB)", cost * 1e3, apart.as_secs_f64()),
+        peer: format!("{:.1} ms: ps -eLo", peer * 1e3),
+        held: share <= 0.5,
+    }
+}
+
+/// Processor time of one look with everything that it can find out, seconds.
+fn look(tree: &mut Tree, threads: usize) -> f64 {
+    let before = own_cpu();
+    let (sample, _) = tree.look(true);
+    let cost = own_cpu() - before;
+    assert_eq!(sample.threads, threads as u64, "{sample:?}");
+    cost
+}
+
+/// A program with so many threads that sleep.
+fn sleeping(threads: usize) -> std::process::Child {
+    let script = format!(
+        "import threading, time\n\
+         for _ in range({}): threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n\
+         print(flush=True)\n\
+         time.sleep(1000)",
+        threads - 1
+    );
+    let mut python = Command::new("python3");
+    let mut child = python.args(["-S", "-c", &script]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = [0];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut said).unwrap();
+    child
+}
+
+/// Processor time of one `ps` of every thread, seconds.
+fn ps() -> f64 {
+    const RUNS: u32 = 20;
+    let ticks = || Stat::parse(&std::fs::read_to_string("/proc/self/stat").unwrap()).unwrap().reaped_ticks;
+    let before = ticks();
+    for _ in 0..RUNS {
+        run(Command::new("ps").args(["-eLo", "pid,stat,time"]));
+    }
+    let per_second = rustix::param::clock_ticks_per_second();
+    (ticks() - before) as f64 / per_second as f64 / f64::from(RUNS)
+}
+
+fn own_cpu() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
 }

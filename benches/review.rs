@@ -12,7 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use stuckproof::baseline::{self, BASELINE, Baseline};
 use stuckproof::clock::{Anchor, Mono};
-use stuckproof::event::{CommandExited, CommandStarted, Event, EventKind, JobEnded, JobStarted, LogWriter};
+use stuckproof::event::{
+    BuildFacts, CommandExited, CommandStarted, Event, EventKind, InputDigested, InputIdentified, InputKind,
+    JobEnded, JobStarted, LogWriter, Tensor,
+};
 use stuckproof::evidence::{self, document};
 use stuckproof::mask::Secrets;
 use stuckproof::observe::Tracker;
@@ -55,30 +58,42 @@ fn main() {
 }
 
 fn measure(what: &str, folder: &Path, count: usize, peer: &str) -> bool {
-    let (_, small, _) = review_in_child(folder, count / 10);
-    let (took, large, result) = review_in_child(folder, count);
-    let rate = count as f64 / took.as_secs_f64();
+    let small = review_in_child(folder, count / 10);
+    let large = review_in_child(folder, count);
+    let rate = count as f64 / large.wall.as_secs_f64();
     let line = |what: &str, budget: &str, measured: &str, peer: &str, held: bool| {
         println!("{what:<34} {budget:<34} {measured:<52} {peer}  {}", if held { "held" } else { "MISSED" });
         held
     };
-    let fast =
-        line(what, ">= 1,000 bundles/s", &format!("{rate:.0} bundles/s ({count})"), peer, rate >= BUDGET);
+    // On a busy machine the time of a core says more than that of the clock.
+    let each = large.core.as_secs_f64() * 1e3 / count as f64;
+    let measured = format!("{rate:.0} bundles/s, {each:.2} ms of a core each");
+    let fast = line(what, ">= 1,000 bundles/s", &measured, peer, rate >= BUDGET);
     let mebi = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let measured = format!(
         "{:.1} and {:.1} MiB at the peak, the result as JSON {:.1} MiB",
-        mebi(small),
-        mebi(large),
-        mebi(result)
+        mebi(small.peak),
+        mebi(large.peak),
+        mebi(large.result)
     );
     // Strings in memory take more than their characters do in a file.
-    let flat = large <= small + 2 * result + (1 << 20);
+    let flat = large.peak <= small.peak + 2 * large.result + (1 << 20);
     line(&format!("memory, {} and {count}", count / 10), "flat, but for the result", &measured, "-", flat)
         && fast
 }
 
-/// How long a review takes, the most memory it has, and the length of its result.
-fn review_in_child(folder: &Path, count: usize) -> (Duration, u64, u64) {
+/// What a review took.
+struct Took {
+    wall: Duration,
+    /// Of all cores together.
+    core: Duration,
+    /// The most memory that it had, bytes.
+    peak: u64,
+    /// The length of its result as JSON.
+    result: u64,
+}
+
+fn review_in_child(folder: &Path, count: usize) -> Took {
     let own = std::env::current_exe().expect("this program has a path");
     let output = Command::new(own).arg(CHILD).arg(folder).arg(count.to_string()).output();
     let output = output.expect("this program starts");
@@ -87,8 +102,8 @@ fn review_in_child(folder: &Path, count: usize) -> (Duration, u64, u64) {
         .split_whitespace()
         .map(|number| number.parse().expect("a number"))
         .collect();
-    let [micros, peak, result] = numbers[..] else { panic!("three numbers") };
-    (Duration::from_micros(micros), peak, result)
+    let [took, core, peak, result] = numbers[..] else { panic!("four numbers") };
+    Took { wall: Duration::from_micros(took), core: Duration::from_micros(core), peak, result }
 }
 
 fn child(folder: &Path, count: &str) {
@@ -98,10 +113,12 @@ fn child(folder: &Path, count: &str) {
     let review =
         review(&bundles, &Policy::default(), None, &[], chrono::Utc::now()).expect("they can be reviewed");
     let took = begun.elapsed();
+    let core = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let core = Duration::new(core.tv_sec as u64, core.tv_nsec as u32);
     let peak = peak_memory();
     assert!(review.passed(), "{:#?}", review.bundles.iter().find(|bundle| !bundle.passed()));
     let result = serde_json::to_vec(&review).expect("plain data").len();
-    println!("{} {peak} {result}", took.as_micros());
+    println!("{} {} {peak} {result}", took.as_micros(), core.as_micros());
 }
 
 /// The most memory that this process has ever held, bytes.
@@ -167,7 +184,14 @@ fn write(bundle: &Path, job: &str, template: &Baseline) {
     let mut log = LogWriter::create(&bundle.join(evidence::EVENTS), &header).expect("a new log");
     let mut events = vec![Event { at: Mono(0), kind: EventKind::JobStarted(header) }];
     let mut tracker = Tracker::new();
-    let mut told = vec![event(EventKind::CommandStarted(CommandStarted { pid: COMMAND }), 1)];
+    let mut told = vec![
+        event(EventKind::CommandStarted(CommandStarted { pid: COMMAND }), 1),
+        event(EventKind::InputIdentified(input()), 1),
+        event(
+            EventKind::InputDigested(InputDigested { input: 1, sha256: Some("a5".repeat(32)), reason: None }),
+            1,
+        ),
+    ];
     for (place, body) in records().enumerate() {
         let record = Record {
             process: ProcessKey { pid: COMMAND, registered: Mono(1) },
@@ -208,6 +232,20 @@ fn write(bundle: &Path, job: &str, template: &Baseline) {
     seal(&derived, None).expect("the bundle can be sealed");
 }
 
+fn input() -> InputIdentified {
+    InputIdentified {
+        input: 1,
+        kind: InputKind::Argument,
+        path: "model.onnx".to_owned(),
+        of: None,
+        bytes: Some(5),
+        modified_ns: Some(1_800_000_000_000_000_000),
+        inode: Some(12),
+        build_id: None,
+        reason: None,
+    }
+}
+
 fn at(ms: u64) -> Mono {
     Mono(1_000_000_000 + ms * 1_000_000)
 }
@@ -218,8 +256,10 @@ fn event(kind: EventKind, ms: u64) -> Event {
 
 /// What a builder reports of a build: short phases of a few steps under one root.
 fn records() -> impl Iterator<Item = Body> {
-    const PHASES: i32 = 15;
+    const PHASES: i32 = 14;
     let [root, leaf] = ["Building engine", "Timing tactics"].map(Arc::<str>::from);
+    let tensor =
+        |name: &str, shape: &str| Tensor { name: name.to_owned(), data_type: 0, shape: shape.to_owned() };
     let opening = [
         Body::Library(LibraryFacts {
             flavour: "tensorrt-rtx".to_owned(),
@@ -231,6 +271,16 @@ fn records() -> impl Iterator<Item = Body> {
             simulated: false,
         }),
         Body::BuildStart { method: Method::SerializedNetwork, chained: false },
+        Body::BuildFacts(Box::new(BuildFacts {
+            config: [("flags", 64), ("optimizationLevel", 3)].map(|(k, v)| (k.to_owned(), v)).into(),
+            compute_capabilities: vec![89],
+            network_flags: 1,
+            layers: 2,
+            layer_kinds: [("0".to_owned(), 1), ("1".to_owned(), 1)].into(),
+            inputs: vec![tensor("x", "-1x3x8")],
+            outputs: vec![tensor("y", "-1x8")],
+            ..BuildFacts::default()
+        })),
         Body::PhaseStart { name: Arc::clone(&root), parent: None, steps: 15 },
     ];
     let parent = Arc::clone(&root);
@@ -245,12 +295,12 @@ fn records() -> impl Iterator<Item = Body> {
             step(&parent, round),
         ]
     });
+    let rest = [15, 16, 17, 18].map(|step| Body::Step { name: Arc::clone(&root), step, answered: 0 });
     let closing = [
-        Body::Step { name: Arc::clone(&root), step: PHASES, answered: 0 },
         Body::PhaseFinish { name: root },
         Body::BuildReturn { engine: true, bytes: Some(1_234_567), messages: [0, 0, 2, 30, 400] },
     ];
-    opening.into_iter().chain(phases).chain(closing)
+    opening.into_iter().chain(phases).chain(rest).chain(closing)
 }
 
 fn header(job: &str) -> JobStarted {

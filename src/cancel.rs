@@ -114,8 +114,10 @@ pub enum Answer {
     /// Somebody insists, a person with a second interrupt or a host with its last signal: recorded, and the command is
     /// killed now.
     Kill,
-    /// The job's record is sealed; nothing is changed and nothing recorded.
+    /// The job's end is on record, and nothing changes it. The request is put on record beside the bundle.
     Over,
+    /// The same, and nobody is left to put anything on record.
+    Gone,
 }
 
 /// A request that was stamped and decided.
@@ -166,6 +168,8 @@ struct State {
     interrupt: Option<Mono>,
     over: bool,
     sealed: bool,
+    ended: Option<String>,
+    gone: bool,
 }
 
 impl Cancellation {
@@ -189,7 +193,7 @@ impl Cancellation {
         let mut request = Request { number: state.requests, at, ask, answer, late, word_lost: None };
         match answer {
             Answer::Accepted => request.word_lost = (self.write_word)(&request).err(),
-            Answer::Over => request.number = 0,
+            Answer::Over | Answer::Gone => request.number = 0,
             Answer::Recorded | Answer::Kill => {}
         }
         (self.tell)(request.clone());
@@ -213,7 +217,27 @@ impl Cancellation {
         self.lock().sealed = true;
     }
 
+    /// The end is on record; this is what became of the job.
+    pub fn ended(&self, state: String) {
+        self.lock().ended = Some(state);
+    }
+
+    /// What became of the job, once its end is on record.
+    #[must_use]
+    pub fn end(&self) -> Option<String> {
+        self.lock().ended.clone()
+    }
+
+    /// Nobody listens from here on: every request is answered with [`Answer::Gone`]. Whatever was decided before has been
+    /// told.
+    pub fn leave(&self) {
+        self.lock().gone = true;
+    }
+
     fn decide(&self, state: &mut State, ask: &Ask, at: Mono) -> Answer {
+        if state.gone {
+            return Answer::Gone;
+        }
         if state.sealed {
             return Answer::Over;
         }
@@ -333,7 +357,13 @@ mod tests {
         let late = state.request(ask(Via::Interrupt));
         assert_eq!((late.number, late.answer), (0, Answer::Over));
         assert!(words.lock().unwrap().is_empty());
-        assert_eq!(told.lock().unwrap().len(), 1, "the main loop still hears of it, to stop waiting");
+        assert_eq!(told.lock().unwrap().len(), 1, "the main loop still hears of it, to put it on record");
+        assert_eq!(state.end(), None);
+        state.ended("succeeded".to_owned());
+        assert_eq!(state.end().as_deref(), Some("succeeded"));
+        state.leave();
+        let gone = state.request(ask(Via::Interrupt));
+        assert_eq!((gone.number, gone.answer), (0, Answer::Gone));
     }
 
     fn via() -> impl Strategy<Value = Via> {

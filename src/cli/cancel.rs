@@ -26,6 +26,10 @@ pub(super) fn main(options: &Options) -> ExitCode {
             say(&in_words(&cancelled));
             ExitCode::SUCCESS
         }
+        Ok(Reply::TooLate { job, ended }) => {
+            say(&too_late(&job, ended.as_deref()));
+            ExitCode::SUCCESS
+        }
         Ok(_) => fail(&"the job gave an answer to another question; is it of another version?"),
         Err(e) => fail(&e),
     }
@@ -41,4 +45,11 @@ fn in_words(Cancelled { job, request, accepted, late }: &Cancelled) -> String {
     } else {
         format!("job {job} was stopping already; request {request} was recorded")
     }
+}
+
+fn too_late(job: &str, ended: Option<&str>) -> String {
+    let ended = ended.map(|state| format!(" ({state})")).unwrap_or_default();
+    format!(
+        "too late: job {job} has ended{ended}, and nothing changes; the request is put on record beside its bundle"
+    )
 }

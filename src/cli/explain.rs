@@ -27,7 +27,7 @@ pub(super) fn main(options: &Options) -> ExitCode {
     let live = found.as_ref().ok().and_then(|entry| ask(entry).ok());
     let bundle = match (&found, &options.job) {
         (Ok(entry), _) => entry.bundle.clone(),
-        (Err(_), Some(name)) if Path::new(name).is_dir() => match attempts::last_of(Path::new(name)) {
+        (Err(_), Some(name)) if Path::new(name).exists() => match attempts::last_of(Path::new(name)) {
             Ok(bundle) => bundle,
             Err(e) => return fail(&e),
         },

@@ -11,9 +11,10 @@ use crate::evidence::Bundle;
 use crate::history::History;
 use crate::mask::Secrets;
 use crate::resume::{self, Known};
+use crate::seal::addendum::{self, Kind, Status};
 use crate::sign::SigningKey;
 use crate::supervise::{
-    self, Deadline, Finished, Grace, Heartbeat, Job, OnStall, Plan, PrepareError, Unlogged,
+    self, Deadline, Finished, Grace, Heartbeat, Job, Left, OnStall, Plan, PrepareError, Unlogged,
 };
 use crate::{evidence, exit, fsio, seal};
 use clap::Args;
@@ -215,7 +216,7 @@ pub(super) fn main(options: Options) -> ExitCode {
         return retry::main(plan, retries, key);
     }
     match prepare(&plan).and_then(|job| begin(job, plan.history, key)) {
-        Ok(begun) => ExitCode::from(begun.run()),
+        Ok(begun) => ExitCode::from(begun.run().exit_code),
         Err(e) => fail(&e),
     }
 }
@@ -237,8 +238,8 @@ fn begin(job: Job, history: Option<History>, key: Option<Arc<SigningKey>>) -> Re
 }
 
 impl Begun {
-    /// Runs the command, and writes and seals the evidence. Gives the exit code.
-    fn run(self) -> u8 {
+    /// Runs the command, and writes and seals the evidence. Gives the exit code, and whether a stop was asked for after that.
+    fn run(self) -> Left {
         let Self { job, baseline, history, key } = self;
         let key = key.as_deref();
         // What cannot be written then is written at the end, or is an error there.
@@ -256,7 +257,11 @@ impl Begun {
         if let Some(why) = history.and_then(|history| history::learn(history, finished.bundle())) {
             say(&why);
         }
-        finished.leave()
+        let bundle = finished.bundle().to_owned();
+        finished.leave(&mut |late| {
+            let what = (Kind::LateRequest, Status::TooLate);
+            addendum::add(&bundle, what, &late.note, late.at, key).map(drop).map_err(|e| e.to_string())
+        })
     }
 }
 

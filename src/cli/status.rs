@@ -28,7 +28,7 @@ pub(super) fn main(options: &Options) -> ExitCode {
         Ok(live) if options.json => json(&live),
         Ok(live) => print(|out| render::live(&live, out)),
         Err(_) if attempts::are_in(Path::new(name)) => tried(Path::new(name), options.json),
-        Err(e) if Path::new(name).is_dir() => bundle(Path::new(name), options.json, &e),
+        Err(e) if Path::new(name).exists() => bundle(Path::new(name), options.json, &e),
         Err(e) => fail(&e),
     }
 }

@@ -55,10 +55,12 @@ fn one_addendum(addendum: &Addendum, out: &mut impl Write) -> io::Result<()> {
     let kind = match addendum.kind {
         Kind::Validation => "validation",
         Kind::Release => "release from quarantine",
+        Kind::LateRequest => "request to stop",
     };
     let status = match addendum.status {
         Status::Pass => "pass",
         Status::Fail => "fail",
+        Status::TooLate => "too late",
     };
     writeln!(
         out,

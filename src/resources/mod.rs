@@ -12,6 +12,7 @@ mod tree;
 
 pub use model::{GpuUse, Header, Sample, gpu_work};
 pub use sampler::{Sampler, StartError};
+pub use schedule::until_next;
 pub use tree::Tree;
 
 /// The file's name in a bundle.

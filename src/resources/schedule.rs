@@ -19,7 +19,8 @@ const LINES: [(Duration, Duration); 3] = [
 ];
 
 /// How long to wait after a sample that cost so much processor time.
-pub(super) fn until_next(cost: Duration) -> Duration {
+#[must_use]
+pub fn until_next(cost: Duration) -> Duration {
     (cost * SHARE).clamp(USUAL, LONGEST)
 }
 

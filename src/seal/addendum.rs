@@ -52,6 +52,9 @@ pub enum Kind {
     Validation,
     /// A release of something from quarantine.
     Release,
+    /// A request to stop that came after the end; the runner writes it.
+    #[value(skip)]
+    LateRequest,
 }
 
 /// How something came out.
@@ -62,6 +65,9 @@ pub enum Status {
     Pass,
     /// Not well.
     Fail,
+    /// It came too late to change anything.
+    #[value(skip)]
+    TooLate,
 }
 
 /// Why an addendum cannot be written.

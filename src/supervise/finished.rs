@@ -1,9 +1,10 @@
 //! After the last record: the evidence is written first, then the output is carried to its end, then the last line is
 //! said.
 
-use super::job::{Core, Note};
+use super::job::Core;
+use super::late::PutBeside;
 use super::recorder::Unlogged;
-use crate::cancel::{Answer, Request};
+use crate::cancel::Via;
 use crate::event::State;
 use crate::exit;
 use crate::fsio::FsError;
@@ -11,7 +12,6 @@ use crate::mask::Secrets;
 use crate::verdict::{EVIDENCE_LOST, Verdict};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 /// How long the last lines may take to be said after somebody gave up on the output.
@@ -24,6 +24,15 @@ pub struct Finished {
     exit_code: u8,
     lost: Option<String>,
     pumps: usize,
+}
+
+/// A job that nobody works on any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Left {
+    /// The exit code.
+    pub exit_code: u8,
+    /// How a stop was asked for after the end, if one was.
+    pub asked: Option<Via>,
 }
 
 impl Finished {
@@ -68,20 +77,23 @@ impl Finished {
         self.lost.get_or_insert(what);
     }
 
-    /// Waits until the output is carried, says the last lines and gives the exit code. A signal to stop ends the wait:
-    /// a reader that has stalled for ever must not hold the job.
+    /// Waits until the output is carried, says the last lines and gives the exit code. A request to stop ends the wait: a
+    /// reader that has stalled for ever must not hold the job. Each such request is put on record beside the bundle.
     #[must_use]
-    pub fn leave(self) -> u8 {
-        let Self { mut core, mut verdict, exit_code, lost, mut pumps } = self;
+    pub fn leave(self, put_beside: PutBeside) -> Left {
+        let Self { mut core, mut verdict, exit_code, lost, pumps } = self;
         // Everything is written: the keeper has nothing to finish.
         if let Some(keeper) = core.keeper.take() {
             keeper.dismiss();
         }
+        let mut heard = std::mem::take(&mut core.heard);
         // What was asked before the wait began was asked of the job, which is over.
-        while let Ok(note) = core.notes.try_recv() {
-            pumps -= usize::from(matches!(note, Note::Carried));
+        heard.hear_all(&core.notes);
+        let waited = heard.wait_for(&core.notes, pumps, None);
+        for line in heard.put_on_record(&core, &verdict, put_beside) {
+            core.voice.say(&line);
         }
-        let waited = wait_for(&core.notes, pumps, None);
+        let recorded = verdict.clone();
         if let Some(lost) = lost {
             let lost = core.bundle.taken_away().unwrap_or(lost);
             core.voice.say(&format!("the evidence is not complete, so the job failed: {lost}"));
@@ -90,32 +102,30 @@ impl Finished {
         }
         core.voice.say(&conclusion(&verdict));
         core.voice.say(&format!("evidence: {}", core.bundle.shown().display()));
-        drop(core.voice);
-        wait_for(&core.notes, 1, (!waited).then(|| Instant::now() + LAST_WORD));
-        exit_code
+        core.voice.end();
+        heard.wait_for(&core.notes, heard.over + 1, (!waited).then(|| Instant::now() + LAST_WORD));
+        // Whoever asks from here on is told that nobody records it any more.
+        core.cancellation.leave();
+        core.registration = None;
+        heard.hear_all(&core.notes);
+        // Nothing is said any more.
+        let _ = heard.put_on_record(&core, &recorded, put_beside);
+        Left { exit_code, asked: heard.first }
     }
 }
 
-/// Waits for this many threads. False when it was given up.
-fn wait_for(notes: &Receiver<Note>, mut threads: usize, until: Option<Instant>) -> bool {
-    while threads > 0 {
-        let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
-        match notes.recv_timeout(left) {
-            Ok(Note::Carried | Note::Said) => threads -= 1,
-            Ok(Note::Request(Request { answer: Answer::Over, .. })) | Err(_) => return false,
-            Ok(_) => {}
-        }
-    }
-    true
-}
-
-fn conclusion(verdict: &Verdict) -> String {
+/// The state of a job and its cause.
+pub(super) fn in_words(verdict: &Verdict) -> String {
     let state = match verdict.state {
         State::Succeeded => "succeeded",
         State::Cancelled => "cancelled",
         State::Failed => "failed",
     };
     let cause = verdict.cause.as_ref().map(|c| format!(" ({c})")).unwrap_or_default();
+    format!("{state}{cause}")
+}
+
+fn conclusion(verdict: &Verdict) -> String {
     let observed = if verdict.observed { "" } else { "; no TensorRT build was observed" };
-    format!("{state}{cause}{observed}")
+    format!("{}{observed}", in_words(verdict))
 }

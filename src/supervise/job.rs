@@ -9,6 +9,7 @@ use super::host::{Host, Patience};
 use super::interim::{Interim, WriteInterim};
 use super::keeper::{Keeper, OnDuty, Told};
 use super::ladder::Ladder;
+use super::late::Heard;
 use super::oom::OomWatch;
 use super::pause::Pauses;
 use super::phase_limit::PhaseLimit;
@@ -21,6 +22,7 @@ use super::voice::Voice;
 use crate::artifact::{Claimed, Journal};
 use crate::attach::Change;
 use crate::cancel::{Cancellation, Request};
+use crate::clock::Mono;
 use crate::event::{Event, JobStarted};
 use crate::history::Expectation;
 use crate::input::Reading;
@@ -60,7 +62,6 @@ pub struct Job {
     pub(super) header: JobStarted,
     pub(super) stage: Stage,
     pub(super) environment: Vec<Change>,
-    pub(super) registration: Option<Registration>,
     pub(super) keeper: Keeper,
 }
 
@@ -89,6 +90,12 @@ pub(super) struct Core {
     /// The keeper, once it watches over the command.
     pub(super) keeper: Option<OnDuty>,
     pub(super) inputs: Reading,
+    /// The way in through the control socket, where there is one.
+    pub(super) registration: Option<Registration>,
+    /// Requests to stop that came after the end.
+    pub(super) heard: Heard,
+    /// When the end was on record.
+    pub(super) ended_at: Option<Mono>,
     pub(super) tell: Sender<Note>,
     pub(super) notes: Receiver<Note>,
 }
@@ -121,10 +128,10 @@ impl Job {
     /// Runs the command to its end and puts everything on record. `write_interim` is called once if a stop takes its time.
     #[must_use]
     pub fn run(self, write_interim: WriteInterim) -> Finished {
-        let Self { core, stage, environment, registration, keeper, .. } = self;
+        let Self { core, stage, environment, keeper, .. } = self;
         let interim = Interim::new(write_interim);
         let (mut running, backstage) = Running::start(core, stage, environment, keeper, interim);
         running.watch(&backstage);
-        running.finish(backstage, registration)
+        running.finish(backstage)
     }
 }

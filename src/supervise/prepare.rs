@@ -9,6 +9,7 @@ use super::host::Host;
 use super::job::{Core, Job, Note};
 use super::keeper::Keeper;
 use super::ladder::Ladder;
+use super::late::Heard;
 use super::limits::Limits;
 use super::lookup::lookup;
 use super::misuse;
@@ -173,10 +174,13 @@ impl Job {
             pulse,
             keeper: None,
             inputs,
+            registration,
+            heard: Heard::default(),
+            ended_at: None,
             tell,
             notes,
         };
-        Ok(Self { core, header, stage, environment, registration, keeper })
+        Ok(Self { core, header, stage, environment, keeper })
     }
 }
 

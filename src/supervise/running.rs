@@ -1,9 +1,8 @@
 //! The loop that acts on the news, from the command's start to the end of the job's record.
 
-use super::control::Registration;
 use super::core_dump;
 use super::family::{Family, Members};
-use super::finished::Finished;
+use super::finished::{Finished, in_words};
 use super::group::Group;
 use super::interim::Interim;
 use super::job::{Core, Note};
@@ -263,10 +262,11 @@ impl Running {
     }
 
     fn requested(&mut self, request: Request) {
-        let Request { number, at, mut ask, answer, late, word_lost } = request;
-        if answer == Answer::Over {
+        if request.answer == Answer::Over {
+            self.core.heard.hear(Note::Request(request));
             return;
         }
+        let Request { number, at, mut ask, answer, late, word_lost } = request;
         if ask.via.is_signal() {
             ask.reason = ask.reason.or_else(|| self.core.host.reason());
         }
@@ -461,7 +461,7 @@ impl Running {
     }
 
     /// Puts the end on record. From here on nothing more is accepted.
-    pub(super) fn finish(mut self, backstage: Backstage, registration: Option<Registration>) -> Finished {
+    pub(super) fn finish(mut self, backstage: Backstage) -> Finished {
         let at = Mono::now();
         self.stop_sampling();
         self.interim.finish();
@@ -480,7 +480,6 @@ impl Running {
         self.settle_artifacts();
         self.know_inputs();
         self.core.cancellation.seal();
-        drop(registration);
         self.hear_all();
         let verdict = self.core.recorder.verdict();
         let code = self.exit_code(&verdict);
@@ -490,8 +489,11 @@ impl Running {
             observed: verdict.observed,
             exit_code: code,
         };
-        self.record(Mono::now(), EventKind::JobEnded(ended));
+        let ended_at = Mono::now();
+        self.record(ended_at, EventKind::JobEnded(ended));
         self.core.recorder.settle();
+        self.core.ended_at = Some(ended_at);
+        self.core.cancellation.ended(in_words(&verdict));
         self.clear_artifacts();
         let lost = self.core.recorder.lost().map(str::to_owned);
         Finished::new(self.core, verdict, code, lost, pumps.saturating_sub(self.carried))

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Sender};
 /// Says lines on standard error, each beginning with `stuckproof: `.
 #[derive(Debug)]
 pub struct Voice {
-    lines: Sender<String>,
+    lines: Option<Sender<String>>,
 }
 
 impl Voice {
@@ -24,12 +24,19 @@ impl Voice {
             }
             done();
         });
-        Self { lines }
+        Self { lines: Some(lines) }
     }
 
     /// Says one line.
     pub fn say(&self, line: &str) {
-        // The thread ends only after this sender is gone.
-        let _ = self.lines.send(format!("stuckproof: {line}\n"));
+        if let Some(lines) = &self.lines {
+            // The thread ends only after this sender is gone.
+            let _ = lines.send(format!("stuckproof: {line}\n"));
+        }
+    }
+
+    /// Says nothing more: the thread ends when everything is said.
+    pub fn end(&mut self) {
+        self.lines = None;
     }
 }

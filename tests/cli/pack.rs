@@ -155,6 +155,8 @@ fn an_archive_is_reviewed_like_its_bundle_and_never_changed() {
         &["finalize", "all/one.tar.zst"][..],
         &["addendum", "all/one.tar.zst", "--kind", "release", "--status", "pass"],
         &["show", "all/one.tar.zst"],
+        &["explain", "all/one.tar.zst"],
+        &["status", "all/one.tar.zst"],
     ] {
         let done = place.verb(verb);
         done.assert_code(125);
@@ -164,4 +166,24 @@ fn an_archive_is_reviewed_like_its_bundle_and_never_changed() {
     assert_eq!(names(&place.path("all")), ["one.tar.zst"]);
     fs::write(place.path("all/two.tar.zst"), &before[..before.len() - 1]).unwrap();
     place.verb(&["review", "all", "--policy", "plain.toml"]).assert_code(2);
+}
+
+#[test]
+fn what_is_large_is_held_in_a_file_without_a_name() {
+    let place = Place::new();
+    place.ran(&[], "head -c 6000000 /dev/urandom | base64").assert_code(0);
+    place.verb(&["pack", "bundle"]).assert_code(0);
+    fs::create_dir(place.path("tmp")).unwrap();
+    let verify = |folder: &str| {
+        let mut command = place.stuckproof();
+        command.args(["verify", "bundle.tar.zst"]).env("TMPDIR", place.path(folder));
+        command.output().unwrap()
+    };
+    let done = verify("tmp");
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stdout));
+    assert_eq!(names(&place.path("tmp")), Vec::<String>::new());
+    let done = verify("nowhere");
+    assert_eq!(done.status.code(), Some(3), "nobody can tell without room for it");
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert!(said.contains("readable: .: there is no room for what the archive holds"), "{said}");
 }

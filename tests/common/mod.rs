@@ -7,6 +7,7 @@ pub mod job;
 pub mod marked;
 pub mod noise;
 pub mod tree;
+pub mod without;
 pub mod witness;
 
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
 //! What is on disk, when, and what a container's end leaves.
 
 use crate::rig::{Place, STUCKPROOF, end_of, wait_until};
-use crate::watch::{all, goes_without, marked, send, wait_for_whole_bundle};
+use crate::watch::{all, marked, send, wait_for_whole_bundle};
+use crate::without::goes_without;
 use std::fs;
 use std::process::Command;
 use stuckproof::evidence::{self, JobState};

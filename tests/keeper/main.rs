@@ -15,3 +15,5 @@ mod rig;
 mod runner_lost;
 mod secrets;
 mod watch;
+#[path = "../common/without.rs"]
+mod without;

@@ -2,7 +2,8 @@
 //! without it by name.
 
 use crate::rig::{Done, Place, STUCKPROOF, finish};
-use crate::watch::{goes_without, marked, pid_in};
+use crate::watch::{marked, pid_in};
+use crate::without::goes_without;
 use std::fs;
 use std::process::Command;
 

@@ -3,6 +3,7 @@
 //! No build that works or advances is ever called stalled; every one that hangs idle is found within ten seconds of its
 //! threshold. The short set runs with the tests. `STUCKPROOF_RUNS` runs all of it and prints the table of confusion.
 
+mod blocked;
 #[path = "../common/mod.rs"]
 mod common;
 mod crowded;

@@ -9,7 +9,7 @@ use crate::evidence::{self, RetryPolicy};
 use crate::exit;
 use crate::seal;
 use crate::sign::SigningKey;
-use crate::supervise::{self, DEFAULT_FOLDER, Deadline, Plan, Signalled};
+use crate::supervise::{self, DEFAULT_FOLDER, Deadline, Left, Plan, Signalled};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -47,13 +47,13 @@ impl Retries {
         plan.attempt = Some(NthAttempt { number: 1, previous: None });
         for number in 1.. {
             plan.bundle = Some(self.folder.join(attempts::bundle_name(number)));
-            let code = match self.attempt(plan) {
-                Ok(code) => code,
+            let left = match self.attempt(plan) {
+                Ok(left) => left,
                 Err(why) => return self.broken(number, &why),
             };
-            let next = match self.next(number, code) {
+            let next = match self.next(number, left) {
                 Ok(next) => next,
-                Err(why) => return self.end(code, why),
+                Err(why) => return self.end(left.exit_code, why),
             };
             if let Err(e) = self.write(None) {
                 return self.end(exit::OWN_FAULT, e.to_string());
@@ -63,8 +63,8 @@ impl Retries {
         unreachable!("attempts end")
     }
 
-    /// One attempt, to its end. Gives its exit code.
-    fn attempt(&mut self, plan: Plan) -> Result<u8, String> {
+    /// One attempt, to its end.
+    fn attempt(&mut self, plan: Plan) -> Result<Left, String> {
         let job = super::prepare(&plan)?;
         match &self.signalled {
             // A signal that came between two attempts is given to this one.
@@ -81,13 +81,16 @@ impl Retries {
     }
 
     /// The plan of the attempt after this one, or why there is none.
-    fn next(&self, number: u32, code: u8) -> Result<Plan, String> {
-        if code == exit::OWN_FAULT {
+    fn next(&self, number: u32, left: Left) -> Result<Plan, String> {
+        if left.exit_code == exit::OWN_FAULT {
             return Err("the evidence of the last attempt is not complete".to_owned());
         }
         let bundle = self.folder.join(attempts::bundle_name(number));
         let evidence = evidence::load(&bundle).map_err(|e| e.to_string())?.evidence;
         let policy = attempts::again(&evidence)?;
+        if let Some(via) = left.asked {
+            return Err(format!("a stop was asked for ({}) after the last attempt had ended", via.name()));
+        }
         if self.signalled.as_ref().is_some_and(|signalled| signalled.signal().is_some()) {
             return Err("a signal asked for a stop after the last attempt".to_owned());
         }

@@ -70,6 +70,15 @@ impl From<Caller> for CancelSource {
 pub enum Reply {
     /// To [`Question::Cancel`].
     Cancel(Cancelled),
+    /// To [`Question::Cancel`], when the job's end is on record. Nothing is changed, and the request is put on record beside the
+    /// bundle once that is sealed.
+    #[serde(rename_all = "camelCase")]
+    TooLate {
+        /// The job.
+        job: String,
+        /// What became of it; null in the moment in which that is written.
+        ended: Option<String>,
+    },
     /// To [`Question::Status`].
     Status(Box<Live>),
     /// The question could not be answered.

@@ -71,13 +71,22 @@ impl Server {
         }
         match serde_json::from_slice(line) {
             Ok(Question::Cancel { source, reason }) => self.cancel(source, reason, peer),
-            Ok(Question::Status) => match (self.status)() {
-                Some(job) => Reply::Status(Box::new(job)),
-                None => error("the job is ending or its disk is busy; ask again"),
-            },
+            Ok(Question::Status) => self.status(),
             Err(e) => error(&format!(
                 "this is no question that I know ({e}); ask {{\"verb\":\"status\"}} or {{\"verb\":\"cancel\"}}"
             )),
+        }
+    }
+
+    fn status(&self) -> Reply {
+        if let Some(state) = self.cancellation.end() {
+            return error(&format!(
+                "the job has ended ({state}), and its evidence is written; see its bundle"
+            ));
+        }
+        match (self.status)() {
+            Some(job) => Reply::Status(Box::new(job)),
+            None => error("the job is ending or its disk is busy; ask again"),
         }
     }
 
@@ -90,7 +99,8 @@ impl Server {
             uid: Some(peer.uid.as_raw()),
         });
         match request.answer {
-            Answer::Over => error("the job has just ended; nothing was stopped"),
+            Answer::Over => Reply::TooLate { job: self.job.clone(), ended: self.cancellation.end() },
+            Answer::Gone => error("the job has ended and its runner leaves; nothing was stopped or recorded"),
             answer => Reply::Cancel(Cancelled {
                 job: self.job.clone(),
                 request: request.number,
