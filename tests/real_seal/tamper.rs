@@ -68,13 +68,13 @@ fn sign(bundle: &Path, keys: &Keys) {
 /// The log and what follows from it.
 const RECORD: [Change; 24] = [
     ("a line is edited", 2, "chain events.jsonl line 7", |s| {
-        s.victim.lines(|lines| lines[5] = lines[5].replacen("\"pid\":", "\"pid\":1", 1));
+        s.victim.lines(|lines| lines[5] = lines[5].replacen("\"t\":", "\"t\":1", 1));
     }),
     ("a line is edited and the chain made good", 2, "digest events.jsonl sha256", |s| {
         s.victim.lines_chained(|lines| lines[5] = lines[5].replacen("ing", "inG", 1));
     }),
     ("and the chain's head is another", 2, "chain_head manifest.json chain.head", |s| {
-        s.victim.lines_chained(|lines| lines[5] = lines[5].replacen("\"pid\":", "\"pid\":1", 1));
+        s.victim.lines_chained(|lines| lines[5] = lines[5].replacen("\"t\":", "\"t\":1", 1));
     }),
     ("a line is edited, and the manifest made good", 2, "derived evidence.json builds.0.pid", |s| {
         s.victim.lines_chained(|lines| {
