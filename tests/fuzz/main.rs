@@ -76,6 +76,11 @@ fn seeds_and_words() {
 }
 
 #[test]
+fn archive() {
+    smoke("archive");
+}
+
+#[test]
 fn bundle() {
     smoke("bundle");
 }

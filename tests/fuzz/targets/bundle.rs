@@ -1,10 +1,11 @@
 //! A sealed and signed bundle that a stranger has changed.
 
+use super::changes::Bytes;
 use super::seeds::{self, Chance};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use stuckproof::evidence;
 use stuckproof::review::{Policy, review};
@@ -28,7 +29,14 @@ struct Original {
 
 static ORIGINAL: LazyLock<Original> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let at = |name: &str| folder.path().join(name);
+    let (bundle, wanted) = sealed(folder.path());
+    let files = files(&bundle);
+    Original { names: files.keys().cloned().collect(), files, wanted }
+});
+
+/// A sealed and signed bundle in a folder, and what its reader wants.
+pub fn sealed(folder: &Path) -> (PathBuf, Wanted) {
+    let at = |name: &str| folder.join(name);
     fs::write(at("key.pem"), PRIVATE).expect("the folder can be written");
     fs::write(at("key.pub.pem"), PUBLIC).expect("the folder can be written");
     let key = SigningKey::load(&at("key.pem")).expect("a key");
@@ -42,9 +50,8 @@ static ORIGINAL: LazyLock<Original> = LazyLock::new(|| {
     seal::seal(&written, Some(&key)).expect("a finished bundle");
     let wanted = Wanted { signers: vec![public], unsigned_will_do: false };
     assert_eq!(verify(&bundle, &wanted).answer(), Answer::Valid, "{:?}", verify(&bundle, &wanted).faults);
-    let files = files(&bundle);
-    Original { names: files.keys().cloned().collect(), files, wanted }
-});
+    (bundle, wanted)
+}
 
 /// The plain files of a folder; whatever else is there stands for itself.
 fn files(folder: &Path) -> Files {
@@ -63,7 +70,7 @@ fn files(folder: &Path) -> Files {
 /// The changes that the bytes say, one after the other, and then everything that can be done with a bundle.
 pub fn run(bytes: &[u8]) {
     let original = &*ORIGINAL;
-    let mut changes = Changes { files: original.files.clone(), bytes, odd: None, seal: false };
+    let mut changes = Changes { files: original.files.clone(), bytes: Bytes(bytes), odd: None, seal: false };
     changes.make(original);
     let Changes { files: left, odd, .. } = changes;
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -113,15 +120,15 @@ fn put(path: &Path, odd: u8) {
 /// The reading of the changes.
 struct Changes<'a> {
     files: Files,
-    bytes: &'a [u8],
+    bytes: Bytes<'a>,
     odd: Option<(String, u8)>,
     seal: bool,
 }
 
 impl Changes<'_> {
     fn make(&mut self, original: &Original) {
-        while !self.bytes.is_empty() {
-            let name = &original.names[usize::from(self.byte()) % original.names.len()];
+        while !self.bytes.is_over() {
+            let name = &original.names[usize::from(self.bytes.byte()) % original.names.len()];
             self.one(name);
         }
         if self.seal {
@@ -130,22 +137,13 @@ impl Changes<'_> {
     }
 
     fn one(&mut self, name: &str) {
-        let (what, at) = (self.byte(), usize::from(self.byte()) << 8 | usize::from(self.byte()));
-        let length = usize::from(self.byte());
-        let payload = self.take(length);
+        let change = self.bytes.change();
         let Some(file) = self.files.get_mut(name) else { return };
-        let at = at % (file.len() + 1);
-        let end = (at + length).min(file.len());
-        match what % 10 {
-            0 => file.truncate(at),
-            1 => drop(file.drain(at..end)),
-            2 => drop(file.splice(at..at, payload.iter().copied())),
-            3 => drop(file.splice(at..end, payload.iter().copied())),
-            4 => file.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << (length % 8)),
-            5 => file.clone_from(&payload),
+        match change.what % 10 {
+            0..6 => change.make(file),
             6 => drop(self.files.remove(name)),
-            7 => self.odd = Some((name.to_owned(), what / 10)),
-            8 => drop(self.files.insert("added.log".to_owned(), payload.clone())),
+            7 => self.odd = Some((name.to_owned(), change.what / 10)),
+            8 => drop(self.files.insert("added.log".to_owned(), change.payload)),
             _ => self.seal = true,
         }
     }
@@ -166,18 +164,6 @@ impl Changes<'_> {
             manifest.chain.head = stuckproof::digest::sha256_hex(last);
         }
         self.files.insert(MANIFEST.to_owned(), evidence::document(&manifest));
-    }
-
-    fn byte(&mut self) -> u8 {
-        let first = self.bytes.first().copied().unwrap_or_default();
-        self.bytes = &self.bytes[usize::from(!self.bytes.is_empty())..];
-        first
-    }
-
-    fn take(&mut self, length: usize) -> Vec<u8> {
-        let (taken, rest) = self.bytes.split_at(length.min(self.bytes.len()));
-        self.bytes = rest;
-        taken.to_vec()
     }
 }
 

@@ -12,6 +12,8 @@ use stuckproof::wire::{Body, LibraryFacts, Method, ProcessKey, Record, Severity}
 
 /// When jobs begin here, nanoseconds.
 pub const START: u64 = 5_000_000_000;
+/// The name of every job here.
+pub const JOB: &str = "bold-otter";
 /// The command's process.
 pub const COMMAND: u32 = 4001;
 
@@ -35,6 +37,7 @@ pub fn of(target: &str) -> Vec<Vec<u8>> {
     let mut chance = Chance(1);
     match target {
         "log" => logs(&mut chance),
+        "archive" => (0..60).map(|_| super::archive::seed(&mut chance)).collect(),
         "bundle" => (0..60).map(|_| super::bundle::seed(&mut chance)).collect(),
         "wire" => (0..40).map(|_| super::wire::seed(&mut chance)).collect(),
         "control" => [
@@ -76,7 +79,7 @@ pub fn words() -> BTreeSet<String> {
 /// The header of every job here.
 pub fn begin() -> Event {
     let header: JobStarted = serde_json::from_value(json!({
-        "format": 1, "job": "bold-otter", "stuckproof": env!("CARGO_PKG_VERSION"), "argv": ["trtexec", "--onnx=m.onnx"],
+        "format": 1, "job": JOB, "stuckproof": env!("CARGO_PKG_VERSION"), "argv": ["trtexec", "--onnx=m.onnx"],
         "cwd": "/home/ci", "host": "runner-7", "runnerPid": 77, "ciHost": "gitlab",
         "hostProfile": { "name": "none", "chosenBy": "nothing else fitted", "ladder": "", "allowsMs": null,
             "provisionalMs": 5000, "graceMs": null, "killAfterMs": 1, "completeMs": null },
