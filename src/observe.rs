@@ -14,14 +14,16 @@ use crate::event::{
     StepCompleted,
 };
 use crate::wire::{Body, LibraryFacts, Method, ProcessKey, Record, Severity};
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Follows every build of a job from its records.
 #[derive(Debug, Default)]
 pub struct Tracker {
     builds: BTreeMap<(ProcessKey, u32), Build>,
+    /// The builds of each process that have not returned.
+    running: BTreeMap<ProcessKey, BTreeSet<u32>>,
     last_build: u32,
     last_phase: u64,
     accepted: Option<(u32, Mono)>,
@@ -32,7 +34,10 @@ pub struct Tracker {
 #[derive(Debug)]
 struct Build {
     number: u32,
-    open: Vec<Open>,
+    /// The open phases by their instances, which is the order of their start.
+    open: BTreeMap<u64, Open>,
+    /// The open instances of each name, in the same order.
+    named: HashMap<Arc<str>, Vec<u64>>,
     returned: bool,
     answered: bool,
 }
@@ -95,12 +100,9 @@ impl Tracker {
                 let build = self.build(record, out);
                 build.abort(at, "the builder returned", out);
                 build.returned = true;
-                let returned = BuildReturned {
-                    build: build.number,
-                    engine: *engine,
-                    bytes: *bytes,
-                    messages: *messages,
-                };
+                let build = build.number;
+                self.stop(record);
+                let returned = BuildReturned { build, engine: *engine, bytes: *bytes, messages: *messages };
                 out.push(Event { at, kind: EventKind::BuildReturned(returned) });
             }
             Body::Message { severity, text, truncated } => {
@@ -115,7 +117,7 @@ impl Tracker {
     pub fn open_branch(&self, at: Mono) -> Vec<OpenPhase> {
         let running = self.builds.values().filter(|build| !build.returned);
         let mut branch: Vec<OpenPhase> = running
-            .flat_map(|build| build.open.iter().map(|open| (build.number, open)))
+            .flat_map(|build| build.open.values().map(|open| (build.number, open)))
             .filter(|(_, open)| open.since <= at)
             .map(|(build, open)| OpenPhase {
                 build,
@@ -155,14 +157,23 @@ impl Tracker {
             Entry::Vacant(unknown) => {
                 self.last_build += 1;
                 out.push(build_started(self.last_build, record, "unknown", false));
+                self.running.entry(record.process).or_default().insert(record.build);
                 unknown.insert(Build::new(self.last_build))
             }
+        }
+    }
+
+    /// The record's build runs no more.
+    fn stop(&mut self, record: &Record) {
+        if let Some(running) = self.running.get_mut(&record.process) {
+            running.remove(&record.build);
         }
     }
 
     fn start_build(&mut self, record: &Record, method: &str, chained: bool, out: &mut Vec<Event>) {
         self.last_build += 1;
         let build = Build::new(self.last_build);
+        self.running.entry(record.process).or_default().insert(record.build);
         if let Some(mut before) = self.builds.insert((record.process, record.build), build) {
             before.abort(record.at, "its builder started another build", out);
         }
@@ -180,12 +191,13 @@ impl Tracker {
         let phase = self.last_phase + 1;
         self.last_phase = phase;
         let build = self.build(record, out);
-        let parent = parent_name.and_then(|name| build.find(name)).map(|place| build.open[place].phase);
+        let parent = parent_name.and_then(|name| build.find(name)).map(|parent| parent.phase);
         let unknown_parent = parent_name.filter(|_| parent.is_none()).map(str::to_owned);
         let since = record.at;
         let name = Arc::clone(name);
         let text = name.to_string();
-        build.open.push(Open { phase, parent, name, steps, reported: 0, last_step: None, since });
+        build.named.entry(Arc::clone(&name)).or_default().push(phase);
+        build.open.insert(phase, Open { phase, parent, name, steps, reported: 0, last_step: None, since });
         let started = PhaseStarted {
             build: build.number,
             phase,
@@ -201,14 +213,14 @@ impl Tracker {
 
     fn step(&mut self, record: &Record, name: &str, step: i32, answered: u32, out: &mut Vec<Event>) {
         let build = self.build(record, out);
-        let open = build.find(name).map(|place| &mut build.open[place]);
-        let open = open.map(|open| {
+        let number = build.number;
+        let open = build.find(name).map(|open| {
             open.reported += 1;
             open.last_step = Some(step);
             &*open
         });
         let completed = StepCompleted {
-            build: build.number,
+            build: number,
             phase: open.map(|open| open.phase),
             parent: open.and_then(|open| open.parent),
             name: name.to_owned(),
@@ -218,7 +230,7 @@ impl Tracker {
             pid: record.process.pid,
             tid: record.tid,
         };
-        let answer = Answer { request: answered, build: build.number, phase: completed.phase, at: record.at };
+        let answer = Answer { request: answered, build: number, phase: completed.phase, at: record.at };
         let first = answered != 0 && !build.answered;
         build.answered |= first;
         out.push(Event { at: record.at, kind: EventKind::StepCompleted(completed) });
@@ -245,7 +257,7 @@ impl Tracker {
 
     fn finish_phase(&mut self, record: &Record, name: &str, out: &mut Vec<Event>) {
         let build = self.build(record, out);
-        let open = build.find(name).map(|place| build.open.remove(place));
+        let open = build.take(name);
         let finished = PhaseFinished {
             build: build.number,
             phase: open.as_ref().map(|open| open.phase),
@@ -261,7 +273,7 @@ impl Tracker {
 
     fn declined(&mut self, record: &Record, name: &str, step: i32, out: &mut Vec<Event>) {
         let build = self.build(record, out);
-        let phase = build.find(name).map(|place| build.open[place].phase);
+        let phase = build.find(name).map(|open| open.phase);
         let declined = ApplicationDeclined { build: build.number, phase, name: name.to_owned(), step };
         out.push(Event { at: record.at, kind: EventKind::ApplicationDeclined(declined) });
     }
@@ -270,7 +282,7 @@ impl Tracker {
         let build = self.speaker(record);
         Message {
             build: build.map(|build| build.number),
-            phase: build.and_then(|build| build.open.last()).map(|open| open.phase),
+            phase: build.and_then(|build| build.open.last_key_value()).map(|(phase, _)| *phase),
             severity: severity_name(severity).to_owned(),
             code: error_code(text),
             text: text.to_owned(),
@@ -285,27 +297,35 @@ impl Tracker {
         if record.build != 0 {
             return self.builds.get(&(record.process, record.build));
         }
-        let mut running = self
-            .builds
-            .iter()
-            .filter(|(key, build)| key.0 == record.process && !build.returned)
-            .map(|(_, build)| build);
-        running.next().filter(|_| running.next().is_none())
+        let running = self.running.get(&record.process).filter(|running| running.len() == 1)?;
+        self.builds.get(&(record.process, *running.first()?))
     }
 }
 
 impl Build {
     fn new(number: u32) -> Self {
-        Self { number, open: Vec::new(), returned: false, answered: false }
+        Self { number, open: BTreeMap::new(), named: HashMap::new(), returned: false, answered: false }
     }
 
-    /// The place of the open phase that a name means.
-    fn find(&self, name: &str) -> Option<usize> {
-        self.open.iter().rposition(|open| *open.name == *name)
+    /// The open phase that a name means.
+    fn find(&mut self, name: &str) -> Option<&mut Open> {
+        let phase = self.named.get(name)?.last()?;
+        self.open.get_mut(phase)
+    }
+
+    /// The same, which is closed.
+    fn take(&mut self, name: &str) -> Option<Open> {
+        let named = self.named.get_mut(name)?;
+        let phase = named.pop();
+        if named.is_empty() {
+            self.named.remove(name);
+        }
+        self.open.remove(&phase?)
     }
 
     fn abort(&mut self, at: Mono, reason: &str, out: &mut Vec<Event>) {
-        out.extend(self.open.drain(..).rev().map(|open| {
+        self.named.clear();
+        out.extend(std::mem::take(&mut self.open).into_values().rev().map(|open| {
             let aborted = PhaseAborted {
                 build: self.number,
                 phase: open.phase,

@@ -6,7 +6,7 @@
 use crate::clock::Mono;
 use crate::event::{CancelRequested, CommandExited, Event, EventKind, LadderRung, State, ValidationStatus};
 use crate::exit::{self, End};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How the reason of a rung begins that was climbed in the place of a runner that died.
 pub const RUNNER_LOST: &str = "the runner was lost";
@@ -30,13 +30,19 @@ pub struct Verdict {
     pub decisive: Option<u32>,
     /// What became of the user's own check of the engine. It is apart from the state.
     pub validation: ValidationStatus,
-    /// Every build in the order of its number.
+    /// Every build in the order of its number; [`build`](Self::build) finds one.
     pub builds: Vec<BuildVerdict>,
     /// Every request in the order of arrival.
     pub requests: Vec<RequestOutcome>,
 }
 
 impl Verdict {
+    /// The verdict on a build.
+    #[must_use]
+    pub fn build(&self, number: u32) -> Option<&BuildVerdict> {
+        self.builds.binary_search_by_key(&number, |build| build.build).ok().map(|place| &self.builds[place])
+    }
+
     /// The exit code that follows from it. `unknown` counts as the command's own where its end is not on record;
     /// `deadline` says whether the accepted request was the deadline, `own_fault` whether evidence was lost.
     #[must_use]
@@ -129,15 +135,19 @@ pub fn judge(events: &[Event]) -> Verdict {
     judge.verdict()
 }
 
-/// Judges a job event by event, with memory for its builds only.
+/// Judges a job event by event, with memory for its builds and requests only.
 #[derive(Debug, Default)]
 pub struct Judge {
     observed: bool,
     builds: BTreeMap<u32, Build>,
-    requests: Vec<(Mono, CancelRequested)>,
+    /// Every request's number, and whether it was accepted.
+    requests: Vec<(u32, bool)>,
+    /// The one that counts: the first that was accepted.
+    accepted: Option<(Mono, CancelRequested)>,
     command: Option<u32>,
     exit: Option<(Mono, CommandExited)>,
-    signals: Vec<Mono>,
+    /// When our ladder first signalled, by the clock.
+    signalled: Option<Mono>,
     /// Whether somebody climbed the ladder in the runner's place.
     runner_lost: bool,
     lost: bool,
@@ -183,9 +193,15 @@ impl Judge {
                     build.returned = Some((event.at, returned.engine));
                 }
             }
-            EventKind::CancelRequested(request) => self.requests.push((event.at, request.clone())),
+            EventKind::CancelRequested(request) => {
+                self.requests.push((request.request, request.accepted));
+                if request.accepted && self.accepted.is_none() {
+                    self.accepted = Some((event.at, request.clone()));
+                }
+            }
             EventKind::LadderRung(LadderRung { group, why, .. }) => {
-                self.signals.extend(group.map(|_| event.at));
+                let at = group.map(|_| event.at);
+                self.signalled = self.signalled.into_iter().chain(at).min();
                 self.runner_lost |= why.starts_with(RUNNER_LOST);
             }
             EventKind::CommandExited(exit) => self.exit = Some((event.at, exit.clone())),
@@ -219,7 +235,7 @@ impl Judge {
             validation: self.validation.unwrap_or(ValidationStatus::NotApplicable),
             observed: self.observed,
             decisive: decisive.map(|build| build.build),
-            requests: self.requests.iter().map(|(_, request)| self.outcome(request)).collect(),
+            requests: self.outcomes(),
             builds,
         }
     }
@@ -246,7 +262,7 @@ impl Judge {
 
     /// The accepted request, where it came before the builder had returned.
     fn request_for(&self, build: &Build) -> Option<&CancelRequested> {
-        let (at, request) = self.requests.iter().find(|(_, request)| request.accepted)?;
+        let (at, request) = self.accepted.as_ref()?;
         build.returned.is_none_or(|(returned, _)| *at <= returned).then_some(request)
     }
 
@@ -254,7 +270,7 @@ impl Judge {
     fn death(&self, build: &Build) -> Option<&'static str> {
         let Some((exited, exit)) = &self.exit else { return Some("runner_lost") };
         let own = self.command == Some(build.pid);
-        if self.signals.iter().any(|signalled| !own || signalled <= exited) {
+        if self.signalled.is_some_and(|signalled| !own || signalled <= *exited) {
             return Some(self.killer());
         }
         if own { exit.signal.map(|signal| signal_cause(signal, exit)) } else { death_of_another(exit) }
@@ -265,7 +281,7 @@ impl Judge {
         let cause = match &self.exit {
             None => "runner_lost",
             Some((_, CommandExited { code: Some(0), .. })) => return (State::Succeeded, None),
-            Some((at, _)) if self.signals.iter().any(|signalled| signalled <= at) => self.killer(),
+            Some((at, _)) if self.signalled.is_some_and(|signalled| signalled <= *at) => self.killer(),
             Some((_, exit)) => exit.signal.map_or("command", |signal| signal_cause(signal, exit)),
         };
         (State::Failed, Some(cause.to_owned()))
@@ -285,21 +301,23 @@ impl Judge {
         }
     }
 
-    fn outcome(&self, request: &CancelRequested) -> RequestOutcome {
-        let engine = |build: &Build| matches!(build.returned, Some((_, true)));
-        let answered = |build: &Build| build.answered == Some(request.request);
-        let asked = |build: &Build| self.request_for(build).is_some();
-        let any = |which: &dyn Fn(&Build) -> bool| self.builds.values().any(which);
-        let outcome = if !request.accepted {
-            Outcome::RecordedOnly
-        } else if any(&|build| answered(build) && !engine(build)) {
-            Outcome::Delivered
-        } else if any(&engine) && !any(&|build| asked(build) && !engine(build)) {
-            Outcome::TooLate
-        } else {
-            Outcome::Undelivered
+    /// The outcome of every request. What is asked of the builds is asked once, however many requests there are.
+    fn outcomes(&self) -> Vec<RequestOutcome> {
+        let engine = |build: &&Build| matches!(build.returned, Some((_, true)));
+        let without = || self.builds.values().filter(|build| !engine(build));
+        let answered: BTreeSet<u32> = without().filter_map(|build| build.answered).collect();
+        let missed = without().any(|build| self.request_for(build).is_some());
+        let too_late = !missed && self.builds.values().any(|build| engine(&build));
+        let outcome = |&(request, accepted)| {
+            let outcome = match (accepted, answered.contains(&request)) {
+                (false, _) => Outcome::RecordedOnly,
+                (true, true) => Outcome::Delivered,
+                (true, false) if too_late => Outcome::TooLate,
+                (true, false) => Outcome::Undelivered,
+            };
+            RequestOutcome { request, outcome }
         };
-        RequestOutcome { request: request.request, outcome }
+        self.requests.iter().map(outcome).collect()
     }
 }
 

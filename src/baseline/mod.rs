@@ -198,7 +198,12 @@ pub fn missing() -> String {
 
 /// Reads the baseline in a bundle; the error is the reason for there being none.
 pub fn load(bundle: &Path) -> Result<Baseline, String> {
-    let file = match std::fs::File::open(bundle.join(BASELINE)) {
+    let path = bundle.join(BASELINE);
+    // A pipe in its place would be waited for.
+    if path.metadata().is_ok_and(|facts| !facts.is_file()) {
+        return Err("baseline.json is not a file".to_owned());
+    }
+    let file = match std::fs::File::open(path) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             return Err(missing());
@@ -301,5 +306,9 @@ mod tests {
         assert!(load(folder.path()).unwrap_err().contains("there is no baseline.json"));
         std::fs::write(folder.path().join(BASELINE), "{}").unwrap();
         assert!(load(folder.path()).unwrap_err().contains("not what was written"));
+        std::fs::remove_file(folder.path().join(BASELINE)).unwrap();
+        let pipe = folder.path().join(BASELINE);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        assert!(load(folder.path()).unwrap_err().contains("not a file"), "a pipe is not waited for");
     }
 }

@@ -3,7 +3,7 @@
 use super::{Section, Sheet};
 use crate::event::InputKind;
 use crate::evidence::Input;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Compares the inputs. They are matched by their names: the same model may lie in another folder.
 pub(super) fn inputs(a: &[Input], b: &[Input]) -> Section {
@@ -15,12 +15,14 @@ pub(super) fn inputs(a: &[Input], b: &[Input]) -> Section {
 /// What is in each file; of several with one name each has a number.
 fn contents(inputs: &[Input]) -> BTreeMap<String, String> {
     let mut contents = BTreeMap::new();
+    let mut numbers: HashMap<&str, u64> = HashMap::new();
     for input in inputs.iter().filter(|input| input.kind != InputKind::Library) {
         let name = input.path.rsplit('/').next().unwrap_or_default();
         let mut key = name.to_owned();
-        let mut number = 1;
+        let number = numbers.entry(name).or_insert(1);
+        // A file may be called like one with a number.
         while contents.contains_key(&key) {
-            number += 1;
+            *number += 1;
             key = format!("{name} ({number})");
         }
         contents.insert(key, content(input));

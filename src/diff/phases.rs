@@ -1,63 +1,121 @@
 //! How long things took. A phase is matched by the names on the way to it, and among equals by its place.
+//!
+//! Both trees are laid into one: a node is known by its parent's number, its name and its place, so that a path of any
+//! depth costs one entry. Only the paths that are told are put together.
 
 use super::{Change, Section, Threshold};
-use crate::evidence::{BuildPhases, Bundle};
-use std::collections::{BTreeMap, HashMap};
+use crate::evidence::Bundle;
+use std::collections::HashMap;
 
 /// More changes are counted only.
 const MOST: usize = 20;
 /// What stands between the names of a path.
 const UNDER: &str = " › ";
+/// Names of a path that are told: the first ones and the last ones.
+const NAMES: usize = 8;
 
 /// Compares the durations, the largest changes first.
 pub(super) fn compare(a: &Bundle, b: &Bundle, threshold: Threshold) -> Section {
-    let sides = [durations(a), durations(b)];
-    let mut changes: Vec<(f64, Change)> = Vec::new();
-    for (what, first) in &sides[0] {
-        let second = sides[1].get(what).copied();
-        changes.extend(change(what, Some(*first), second, threshold));
-    }
-    for (what, second) in sides[1].iter().filter(|(what, _)| !sides[0].contains_key(*what)) {
-        changes.extend(change(what, None, Some(*second), threshold));
-    }
-    changes.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.what.cmp(&other.1.what)));
+    let mut tree = Tree::default();
+    tree.lay(a, 0);
+    tree.lay(b, 1);
+    let by = |node: &Node| {
+        let [first, second] = node.ms.map(Option::unwrap_or_default);
+        let by = (first - second).abs();
+        (by >= threshold.ms && by * 100.0 >= threshold.percent * first.max(second)).then_some(by)
+    };
+    let nodes = tree.nodes.iter().enumerate();
+    let mut changes: Vec<(f64, usize)> = nodes.filter_map(|(place, node)| Some((by(node)?, place))).collect();
+    changes.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
     let more = changes.len().saturating_sub(MOST) as u64;
-    let changes = changes.into_iter().take(MOST).map(|(_, change)| change).collect();
+    let changes = changes.into_iter().take(MOST).map(|(_, place)| tree.change(place)).collect();
     Section { name: "durations".to_owned(), times: true, changes, more }
 }
 
-fn change(what: &str, a: Option<f64>, b: Option<f64>, threshold: Threshold) -> Option<(f64, Change)> {
-    let (first, second) = (a.unwrap_or_default(), b.unwrap_or_default());
-    let by = (first - second).abs();
-    let large = by >= threshold.ms && by * 100.0 >= threshold.percent * first.max(second);
-    let shown = |ms: Option<f64>| ms.map(|ms| format!("{ms:.1} ms"));
-    large.then(|| (by, Change { what: what.to_owned(), a: shown(a), b: shown(b) }))
+/// The durations of both sides with their paths.
+#[derive(Default)]
+struct Tree<'a> {
+    nodes: Vec<Node<'a>>,
+    places: HashMap<(Option<usize>, Name<'a>, u64), usize>,
 }
 
-/// Every duration with its path.
-fn durations(bundle: &Bundle) -> BTreeMap<String, f64> {
-    let evidence = &bundle.evidence;
-    let mut found = BTreeMap::from([("the job".to_owned(), evidence.duration_ms)]);
-    let several = evidence.builds.len() > 1;
-    for build in &bundle.phases.builds {
-        let name = if several { format!("build {}", build.build) } else { "the build".to_owned() };
-        found.insert(name.clone(), build.duration_ms);
-        of_phases(build, &name, &mut found);
+struct Node<'a> {
+    parent: Option<usize>,
+    name: Name<'a>,
+    /// Which of its siblings of one name it is, from 1.
+    number: u64,
+    /// How long it took on each side; nothing where it is not there.
+    ms: [Option<f64>; 2],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Name<'a> {
+    Job,
+    OnlyBuild,
+    Build(u32),
+    Phase(&'a str),
+}
+
+impl<'a> Tree<'a> {
+    /// Lays one side into the tree.
+    fn lay(&mut self, bundle: &'a Bundle, side: usize) {
+        self.put(None, Name::Job, 1, side, bundle.evidence.duration_ms);
+        let several = bundle.evidence.builds.len() > 1;
+        for build in &bundle.phases.builds {
+            let name = if several { Name::Build(build.build) } else { Name::OnlyBuild };
+            let root = self.put(None, name, 1, side, build.duration_ms);
+            // Parents stand before their children.
+            let mut places: HashMap<u64, usize> = HashMap::new();
+            let mut seen: HashMap<(usize, &str), u64> = HashMap::new();
+            for phase in &build.phases {
+                let parent = phase.parent.and_then(|parent| places.get(&parent)).copied().unwrap_or(root);
+                let number = seen.entry((parent, &phase.name)).or_default();
+                *number += 1;
+                let name = Name::Phase(&phase.name);
+                let place = self.put(Some(parent), name, *number, side, phase.duration_ms);
+                places.insert(phase.phase, place);
+            }
+        }
     }
-    found
+
+    fn put(&mut self, parent: Option<usize>, name: Name<'a>, number: u64, side: usize, ms: f64) -> usize {
+        let place = *self.places.entry((parent, name, number)).or_insert_with(|| {
+            self.nodes.push(Node { parent, name, number, ms: [None; 2] });
+            self.nodes.len() - 1
+        });
+        self.nodes[place].ms[side] = Some(ms);
+        place
+    }
+
+    fn change(&self, place: usize) -> Change {
+        let [a, b] = self.nodes[place].ms.map(|ms| ms.map(|ms| format!("{ms:.1} ms")));
+        Change { what: self.path(place), a, b }
+    }
+
+    /// The names on the way to a node; of a long way the first and the last ones.
+    fn path(&self, place: usize) -> String {
+        let mut way: Vec<&Node> =
+            std::iter::successors(Some(&self.nodes[place]), |node| Some(&self.nodes[node.parent?])).collect();
+        way.reverse();
+        let told = |nodes: &[&Node]| nodes.iter().map(|node| node.told()).collect::<Vec<_>>().join(UNDER);
+        match way.len().checked_sub(2 * NAMES) {
+            None | Some(0) => told(&way),
+            Some(between) => {
+                let (first, last) = (&way[..NAMES], &way[NAMES + between..]);
+                format!("{}{UNDER}… {between} more …{UNDER}{}", told(first), told(last))
+            }
+        }
+    }
 }
 
-fn of_phases(build: &BuildPhases, root: &str, found: &mut BTreeMap<String, f64>) {
-    // Parents stand before their children, so that each path can be put together from its parent's.
-    let mut paths: HashMap<u64, String> = HashMap::new();
-    let mut seen: HashMap<String, u64> = HashMap::new();
-    for phase in &build.phases {
-        let above = phase.parent.and_then(|parent| paths.get(&parent)).map_or(root, String::as_str);
-        let path = format!("{above}{UNDER}{}", phase.name);
-        let number = seen.entry(path.clone()).or_default();
-        *number += 1;
-        let path = if *number == 1 { path } else { format!("{path} ({number})") };
-        found.insert(path.clone(), phase.duration_ms);
-        paths.insert(phase.phase, path);
+impl Node<'_> {
+    fn told(&self) -> String {
+        let name = match self.name {
+            Name::Job => "the job".to_owned(),
+            Name::OnlyBuild => "the build".to_owned(),
+            Name::Build(number) => format!("build {number}"),
+            Name::Phase(name) => name.to_owned(),
+        };
+        if self.number == 1 { name } else { format!("{name} ({})", self.number) }
     }
 }

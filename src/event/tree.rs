@@ -95,8 +95,11 @@ pub struct Silence {
 /// Where the reading of a build stands.
 #[derive(Debug, Clone, Default)]
 struct Walk {
-    /// Open phases in the order of their start, each with its time as the innermost one in the current gap.
-    open: Vec<(u64, u64)>,
+    /// Open phases by their instances, which is the order of their start, each with its time as the innermost one in the
+    /// current gap. A job may have as many open at once as it likes, and close them in any order.
+    open: BTreeMap<u64, u64>,
+    /// The open phases with such a time, so that the end of a gap costs what has happened in it and no more.
+    touched: Vec<u64>,
     /// The phase closed in this gap that was the innermost one for the longest, with that time.
     closed: (Option<u64>, u64),
     /// Time of the current gap outside of any phase.
@@ -150,11 +153,15 @@ impl Tree {
         }
     }
 
-    /// Closes the books: what has not ended is measured up to the command's exit, or to the last event.
+    /// Closes the books: what has not ended is measured up to the command's exit, or to the last event; a phase that was
+    /// left open, up to the end of its build.
     pub fn finish(&mut self) {
         let end = self.exited.unwrap_or(self.last);
-        for build in self.builds.values_mut().filter(|build| build.returned.is_none()) {
-            build.end(end);
+        for build in self.builds.values_mut() {
+            if build.returned.is_none() {
+                build.end(end);
+            }
+            build.end_phases();
         }
     }
 
@@ -222,7 +229,7 @@ impl BuildTree {
             return;
         }
         let parent = start.parent.filter(|parent| self.index(*parent).is_some());
-        self.walk.open.push((start.phase, 0));
+        self.walk.open.insert(start.phase, 0);
         self.walk.quiet = Some(start.phase);
         self.phases.push(PhaseInstance {
             phase: start.phase,
@@ -279,8 +286,13 @@ impl BuildTree {
         self.walk.tail = at.0.saturating_sub(self.walk.last_step.0);
         self.walk.close_gap(at);
         self.ended = at;
+    }
+
+    /// Phases that nobody has closed last as long as the build. Once, at the end of the books: a log may say any number
+    /// of times that a build returned.
+    fn end_phases(&mut self) {
         for phase in self.phases.iter_mut().filter(|phase| phase.end == PhaseEnd::Open) {
-            phase.ended = at;
+            phase.ended = self.ended.max(phase.started);
         }
     }
 }
@@ -289,23 +301,27 @@ impl Walk {
     /// Gives the time since the last event to the innermost open phase.
     fn share(&mut self, at: Mono) {
         let ns = at.0.saturating_sub(self.shared.0);
-        match self.open.last_mut() {
-            Some(innermost) => innermost.1 += ns,
+        match self.open.last_entry() {
+            Some(mut innermost) => {
+                if *innermost.get() == 0 && ns > 0 {
+                    self.touched.push(*innermost.key());
+                }
+                *innermost.get_mut() += ns;
+            }
             None => self.outside += ns,
         }
         self.shared = self.shared.max(at);
     }
 
     fn innermost(&self) -> Option<u64> {
-        self.open.last().map(|open| open.0)
+        self.open.last_key_value().map(|(phase, _)| *phase)
     }
 
     fn close(&mut self, phase: u64) {
-        if let Some(place) = self.open.iter().rposition(|open| open.0 == phase) {
-            let (phase, ns) = self.open.remove(place);
-            if ns > self.closed.1 {
-                self.closed = (Some(phase), ns);
-            }
+        if let Some(ns) = self.open.remove(&phase)
+            && ns > self.closed.1
+        {
+            self.closed = (Some(phase), ns);
         }
     }
 
@@ -319,13 +335,18 @@ impl Walk {
         self.last_step = self.last_step.max(at);
         self.closed = (None, 0);
         self.outside = 0;
-        self.open.iter_mut().for_each(|open| open.1 = 0);
+        for phase in self.touched.drain(..) {
+            if let Some(ns) = self.open.get_mut(&phase) {
+                *ns = 0;
+            }
+        }
     }
 
     /// The phase that was innermost for the longest part of the gap; the inner one of two that were equally long.
     fn longest(&self) -> Option<u64> {
         let outside = (None, self.outside);
-        let open = self.open.iter().map(|&(phase, ns)| (Some(phase), ns));
+        let open = self.touched.iter().filter_map(|phase| Some((*phase, *self.open.get(phase)?)));
+        let open = open.max_by_key(|&(phase, ns)| (ns, phase)).map(|(phase, ns)| (Some(phase), ns));
         std::iter::once(outside).chain(open).chain([self.closed]).max_by_key(|&(_, ns)| ns)?.0
     }
 }

@@ -7,7 +7,7 @@
 use super::model::Input;
 use crate::digest;
 use crate::event::{BuildFacts, InputKind, LibraryAttached};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// The digests of a job's inputs, or why one of them is not known. The library is none of them: its version says enough,
@@ -29,18 +29,30 @@ pub(super) fn gap(input: &Input) -> String {
     format!("the input {} {why}", input.path)
 }
 
-/// SHA-256, 64 hexadecimal digits, over the canonical JSON of the inputs: keys in the order of the alphabet, no white
-/// space.
-pub(super) fn hash(library: &LibraryAttached, facts: &BuildFacts, contents: &BTreeSet<&str>) -> String {
-    // serde_json keeps the keys of a value in order, so its text is canonical.
-    let inputs = json!({
+/// What stands for a library. It and the inputs are digested by themselves, since they are the same for any number of
+/// builds.
+pub(super) fn library(library: &LibraryAttached) -> String {
+    canonical(&json!({
         "flavour": library.flavour,
         "version": library.version,
         "simulated": library.simulated,
-        "facts": facts,
-        "inputs": contents,
-    });
-    digest::sha256_hex(inputs.to_string().as_bytes())
+    }))
+}
+
+/// What stands for the contents of the inputs.
+pub(super) fn inputs(contents: &BTreeSet<&str>) -> String {
+    canonical(&json!(contents))
+}
+
+/// The hash of a build's configuration.
+pub(super) fn hash(library: &str, facts: &BuildFacts, inputs: &str) -> String {
+    canonical(&json!({ "facts": facts, "inputs": inputs, "library": library }))
+}
+
+/// SHA-256, 64 hexadecimal digits, over canonical JSON: keys in the order of the alphabet, no white space. `serde_json`
+/// keeps the keys of a value in order.
+fn canonical(value: &Value) -> String {
+    digest::sha256_hex(value.to_string().as_bytes())
 }
 
 #[cfg(test)]
@@ -48,7 +60,7 @@ mod tests {
     use super::*;
     use crate::event::ProfileShape;
 
-    fn library(version: &str, path: &str) -> LibraryAttached {
+    fn attached(version: &str, path: &str) -> LibraryAttached {
         LibraryAttached {
             pid: 1,
             flavour: "tensorrt-rtx".to_owned(),
@@ -64,10 +76,13 @@ mod tests {
     #[test]
     fn what_changes_the_engine_changes_the_hash_and_nothing_else_does() {
         let facts = BuildFacts { network_flags: 1, layers: 3, ..BuildFacts::default() };
-        let none = BTreeSet::new();
-        let first = hash(&library("1.7.1.116", "/a"), &facts, &none);
-        assert_eq!(first, hash(&library("1.7.1.116", "/b"), &facts, &none), "a path is no input");
-        let mut hashes = vec![hash(&library("1.7.1.117", "/a"), &facts, &none)];
+        let hash = |of: &LibraryAttached, facts: &BuildFacts, contents: &[&str]| {
+            super::hash(&library(of), facts, &inputs(&contents.iter().copied().collect()))
+        };
+        let (usual, none) = (attached("1.7.1.116", "/a"), &[]);
+        let first = hash(&usual, &facts, none);
+        assert_eq!(first, hash(&attached("1.7.1.116", "/b"), &facts, none), "a path is no input");
+        let mut hashes = vec![hash(&attached("1.7.1.117", "/a"), &facts, none)];
         let edits: [fn(&mut BuildFacts); 5] = [
             |f| f.layers = 4,
             |f| f.compute_capabilities = vec![89],
@@ -81,12 +96,12 @@ mod tests {
         for edit in edits {
             let mut other = facts.clone();
             edit(&mut other);
-            hashes.push(hash(&library("1.7.1.116", "/a"), &other, &none));
+            hashes.push(hash(&usual, &other, none));
         }
-        let simulated = LibraryAttached { simulated: true, ..library("1.7.1.116", "/a") };
-        hashes.push(hash(&simulated, &facts, &none));
-        hashes.push(hash(&library("1.7.1.116", "/a"), &facts, &BTreeSet::from(["one"])));
-        hashes.push(hash(&library("1.7.1.116", "/a"), &facts, &BTreeSet::from(["one", "two"])));
+        let simulated = LibraryAttached { simulated: true, ..usual.clone() };
+        hashes.push(hash(&simulated, &facts, none));
+        hashes.push(hash(&usual, &facts, &["one"]));
+        hashes.push(hash(&usual, &facts, &["one", "two"]));
         hashes.push(first);
         hashes.sort_unstable();
         hashes.dedup();

@@ -1,6 +1,8 @@
 //! From the log to the evidence, in one pass. Steps are counted and forgotten; what is kept grows with the phases,
-//! errors and requests only.
+//! errors and requests only. Nothing is looked for in a list that a log can make as long as it likes: what many ask for
+//! has an index, or is found out once for all.
 
+use super::libraries::{Libraries, Told};
 use super::model::{
     Build, Command, Counts, ErrorLine, Evidence, Input, JobState, Loss, MessageCounts, Pause, Refusal,
     Request, Rung, SilenceFacts, Times, Validation,
@@ -18,7 +20,7 @@ use crate::event::{
 };
 use crate::exit;
 use crate::verdict::{BuildVerdict, Judge, Verdict};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::BufRead;
 use std::path::Path;
 
@@ -29,6 +31,9 @@ pub(super) const FOREIGN_STATE: &str =
 /// The note on output that somebody else than the job masked.
 const MASKED_LATE: &str = "The secrets in the output were masked by whoever finished the bundle, who knows those of \
                            their own environment only; others of the job's may still stand in it.";
+
+/// The longest name of a phase beside an error, characters. Any number of errors can name one phase.
+const LONGEST_NAME: usize = 1_000;
 
 /// What one pass over the log gathers.
 struct Gathered {
@@ -42,10 +47,14 @@ struct Gathered {
     refusals: Vec<Refusal>,
     messages: Vec<(Mono, Message)>,
     requests: Vec<(Mono, CancelRequested)>,
+    /// The place of the first request that was accepted.
+    accepted: Option<usize>,
     acknowledged: BTreeMap<u32, (Mono, CancelAcknowledged)>,
     rungs: Vec<(Mono, LadderRung)>,
     pauses: Vec<Pause>,
     inputs: Vec<Input>,
+    /// The place of each number's first input.
+    places: HashMap<u32, usize>,
     output: Option<OutputMasked>,
     leftovers: Vec<LeftoverFound>,
     lost: Vec<Loss>,
@@ -56,6 +65,21 @@ struct Gathered {
     validated: Option<(Mono, EngineValidated)>,
     silences: silence::Gathered,
     last: Mono,
+}
+
+/// What every build asks for, found out once.
+struct Common<'a> {
+    verdict: &'a Verdict,
+    live: JobState,
+    libraries: Libraries<'a>,
+    /// What is told of each library, in their order.
+    told: Vec<Told>,
+    /// What stands for the contents of the inputs, where they are known.
+    inputs: Option<String>,
+    /// Whether there are none.
+    no_inputs: bool,
+    /// The errors of each build, and of none.
+    errors: HashMap<Option<u32>, Vec<&'a (Mono, Message)>>,
 }
 
 /// What follows from it.
@@ -135,10 +159,12 @@ impl Gathered {
             refusals: Vec::new(),
             messages: Vec::new(),
             requests: Vec::new(),
+            accepted: None,
             acknowledged: BTreeMap::new(),
             rungs: Vec::new(),
             pauses: Vec::new(),
             inputs: Vec::new(),
+            places: HashMap::new(),
             output: None,
             leftovers: Vec::new(),
             lost: Vec::new(),
@@ -179,7 +205,12 @@ impl Gathered {
             }
             EventKind::PhaseStarted(_) => self.counts.phases += 1,
             EventKind::StepCompleted(_) => self.counts.steps += 1,
-            EventKind::CancelRequested(request) => self.requests.push((at, request.clone())),
+            EventKind::CancelRequested(request) => {
+                if request.accepted {
+                    self.accepted.get_or_insert(self.requests.len());
+                }
+                self.requests.push((at, request.clone()));
+            }
             EventKind::CancelAcknowledged(ack) => {
                 self.acknowledged.entry(ack.build).or_insert((at, ack.clone()));
             }
@@ -195,7 +226,10 @@ impl Gathered {
                     pause.paused_ms.get_or_insert(round_ms(resumed.paused_ns));
                 }
             }
-            EventKind::InputIdentified(input) => self.inputs.push(self.input(at, input)),
+            EventKind::InputIdentified(input) => {
+                self.places.entry(input.input).or_insert(self.inputs.len());
+                self.inputs.push(self.input(at, input));
+            }
             EventKind::InputDigested(digested) => self.digested(digested),
             EventKind::InputChanged(changed) => {
                 if let Some(input) = self.input_of(changed.input) {
@@ -226,12 +260,13 @@ impl Gathered {
 
     fn derived(&self, ending: Ending, faults: &[LogFault], baseline: Result<&Baseline, &String>) -> Derived {
         let verdict = self.judge.verdict();
+        let common = self.common(&verdict);
         let end = self.ended.as_ref();
         let mut evidence = Evidence {
             format: 1,
             finished: end.is_some(),
             job: self.header.job.clone(),
-            state: end.map_or(self.live(), |end| end.state.into()),
+            state: end.map_or(common.live, |end| end.state.into()),
             cause: end.and_then(|end| end.cause.clone()),
             observed: verdict.observed,
             decisive_build: verdict.decisive,
@@ -244,8 +279,8 @@ impl Gathered {
             libraries: self.libraries.clone(),
             refusals: self.refusals.clone(),
             inputs: self.inputs(),
-            builds: self.tree.builds().map(|build| self.build(build, &verdict)).collect(),
-            errors: self.errors(None),
+            builds: self.tree.builds().map(|build| self.build(build, &common)).collect(),
+            errors: self.errors(None, &common),
             requests: self.requests(&verdict),
             ladder: self.ladder(),
             pauses: self.pauses.clone(),
@@ -281,28 +316,45 @@ impl Gathered {
         }
     }
 
-    fn build(&self, tree: &BuildTree, verdict: &Verdict) -> Build {
-        let verdict = verdict.builds.iter().find(|build| build.build == tree.build);
+    fn common<'a>(&'a self, verdict: &'a Verdict) -> Common<'a> {
+        let contents = config::contents(&self.inputs).ok();
+        let mut errors: HashMap<Option<u32>, Vec<&(Mono, Message)>> = HashMap::new();
+        for message in &self.messages {
+            errors.entry(message.1.build).or_default().push(message);
+        }
+        Common {
+            verdict,
+            live: if self.accepted.is_some() { JobState::Cancelling } else { JobState::Running },
+            libraries: Libraries::of(&self.libraries),
+            told: self.libraries.iter().map(Told::of).collect(),
+            no_inputs: contents.as_ref().is_some_and(BTreeSet::is_empty),
+            inputs: contents.as_ref().map(config::inputs),
+            errors,
+        }
+    }
+
+    fn build(&self, tree: &BuildTree, common: &Common) -> Build {
+        let verdict = common.verdict.build(tree.build);
         let settled = verdict.filter(|_| self.ended.is_some() || tree.returned.is_some());
         let returned = tree.returned.as_ref();
         let acknowledged = self.acknowledged.get(&tree.build);
-        let library = summary::library_in(&self.libraries, tree.pid);
+        let library = common.libraries.place(tree.pid).map(|place| &common.told[place]);
         let facts = self.facts.get(&tree.build);
         let took = returned.filter(|(_, r)| r.engine).map(|_| tree.ended.ms_since(tree.started));
-        let contents = config::contents(&self.inputs);
         Build {
             build: tree.build,
             pid: tree.pid,
             tid: tree.tid,
             method: tree.method.clone(),
             chained: tree.chained,
-            library: library.map(summary::library_name),
-            config_hash: contents.as_ref().ok().and_then(|contents| {
-                library.zip(facts).map(|(library, facts)| config::hash(library, facts, contents))
-            }),
-            config_hash_partial: contents.is_ok_and(|contents| contents.is_empty()),
+            library: library.map(|library| library.name.clone()),
+            config_hash: library
+                .zip(facts)
+                .zip(common.inputs.as_ref())
+                .map(|((library, facts), inputs)| config::hash(&library.digest, facts, inputs)),
+            config_hash_partial: common.no_inputs,
             facts: facts.cloned(),
-            state: settled.map_or(self.live(), |build| build.state.into()),
+            state: settled.map_or(common.live, |build| build.state.into()),
             cause: settled.and_then(|build| build.cause.clone()),
             notes: settled.map(build_notes).unwrap_or_default(),
             started_at: self.wall(tree.started),
@@ -312,7 +364,7 @@ impl Gathered {
             phases: tree.phases.len() as u64,
             steps: tree.steps,
             messages: returned.map(|(_, returned)| counts(returned.messages)),
-            errors: self.errors(Some(tree)),
+            errors: self.errors(Some(tree), common),
             request_to_ack_ms: acknowledged.map(|(_, ack)| round_ms(ack.latency_ns)),
             ack_to_return_ms: acknowledged.and_then(|(ack, _)| Some(returned?.0.ms_since(*ack))),
             cancellability: tree.cancellability(),
@@ -341,7 +393,7 @@ impl Gathered {
     }
 
     fn input_of(&mut self, number: u32) -> Option<&mut Input> {
-        self.inputs.iter_mut().find(|input| input.input == number)
+        self.places.get(&number).map(|place| &mut self.inputs[*place])
     }
 
     fn digested(&mut self, digested: &InputDigested) {
@@ -361,16 +413,11 @@ impl Gathered {
         inputs
     }
 
-    /// The state of what has not ended.
-    fn live(&self) -> JobState {
-        if self.accepted().is_some() { JobState::Cancelling } else { JobState::Running }
-    }
-
     /// Whether the end on record, with its exit code, is the one that the runner gives to such a job.
     fn end_follows(&self) -> bool {
         let Some(end) = &self.ended else { return true };
         let verdict = self.judge.verdict();
-        let accepted = self.requests.iter().find(|(_, request)| request.accepted);
+        let accepted = self.accepted.map(|place| &self.requests[place]);
         let via = accepted.and_then(|(_, request)| Via::beginning_with(&request.via));
         let limit = via.is_some_and(Via::is_limit);
         let exited = self.exited.as_ref().map(|(_, exited)| exited);
@@ -380,7 +427,7 @@ impl Gathered {
     }
 
     fn accepted(&self) -> Option<Mono> {
-        self.requests.iter().find(|(_, request)| request.accepted).map(|(at, _)| *at)
+        self.accepted.map(|place| self.requests[place].0)
     }
 
     fn command(&self) -> Command {
@@ -398,12 +445,11 @@ impl Gathered {
     }
 
     /// The error lines of a build, or those outside of any.
-    fn errors(&self, build: Option<&BuildTree>) -> Vec<ErrorLine> {
-        let wanted = build.map(|build| build.build);
-        let phase_name = |phase| Some(build?.phase(phase?)?.name.clone());
-        self.messages
-            .iter()
-            .filter(|(_, message)| message.build == wanted)
+    fn errors(&self, build: Option<&BuildTree>, common: &Common) -> Vec<ErrorLine> {
+        let phase_name = |phase| Some(summary::cut(&build?.phase(phase?)?.name, LONGEST_NAME));
+        let said = common.errors.get(&build.map(|build| build.build));
+        said.into_iter()
+            .flatten()
             .map(|(at, message)| ErrorLine {
                 severity: message.severity.clone(),
                 code: message.code,
@@ -418,13 +464,11 @@ impl Gathered {
     }
 
     fn requests(&self, verdict: &Verdict) -> Vec<Request> {
-        let outcome = |number| {
-            let found = verdict.requests.iter().find(|outcome| outcome.request == number);
-            found.filter(|_| self.ended.is_some()).map(|found| found.outcome.name().to_owned())
-        };
+        // The judge has seen the same requests in the same order.
         self.requests
             .iter()
-            .map(|(at, request)| Request {
+            .zip(&verdict.requests)
+            .map(|((at, request), outcome)| Request {
                 request: request.request,
                 source: request.source,
                 via: request.via.clone(),
@@ -435,7 +479,7 @@ impl Gathered {
                 uid: request.uid,
                 at: self.wall(*at),
                 t_ns: at.0,
-                outcome: outcome(request.request),
+                outcome: self.ended.is_some().then(|| outcome.outcome.name().to_owned()),
                 open_branch: request.open_branch.clone(),
             })
             .collect()

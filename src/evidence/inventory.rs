@@ -8,6 +8,7 @@ use crate::event::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 /// Every artifact before and after the job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -84,38 +85,13 @@ pub(super) struct Gathered {
 
 impl Gathered {
     pub(super) fn inventory(&self, job: &str, finished: bool, anchor: Anchor) -> Inventory {
-        let artifacts = self.declared.iter().map(|declared| self.artifact(declared, anchor)).collect();
-        Inventory { format: 1, finished, job: job.to_owned(), artifacts }
-    }
-
-    fn artifact(&self, declared: &ArtifactDeclared, anchor: Anchor) -> Artifact {
-        let settled = self.settled.iter().find(|(_, settled)| settled.artifact == declared.artifact);
-        let (at, settled) = settled.map_or((None, None), |(at, settled)| (Some(*at), Some(settled)));
-        let before = declared.previous.clone().map(|facts| ArtifactFacts {
-            sha256: facts.sha256.or_else(|| settled.and_then(|settled| settled.previous_sha256.clone())),
-            ..facts
-        });
-        let timed = settled.is_some_and(|settled| settled.by == SettledBy::Runner);
-        Artifact {
-            artifact: declared.artifact,
-            kind: declared.kind,
-            folder: declared.folder,
-            path: declared.path.clone(),
-            target: declared.target.clone(),
-            mode: declared.mode,
-            before,
-            outcome: settled.map(|settled| settled.outcome),
-            reason: settled.map(|settled| settled.reason.clone()),
-            fault: settled.and_then(|settled| settled.fault.clone()),
-            after: settled.and_then(|settled| settled.after.clone()),
-            partial: settled.and_then(|settled| settled.partial.clone()),
-            quarantine: settled.and_then(|settled| settled.quarantine.clone()),
-            policy: declared.policy,
-            timing_cache: settled.and_then(|settled| settled.timing_cache),
-            content: settled.and_then(|settled| settled.content.clone()),
-            undeclared: settled.map(|settled| settled.undeclared.clone()).unwrap_or_default(),
-            settled_at: at.filter(|_| timed).map(|at| anchor.rfc3339(at)),
+        let mut settled = HashMap::new();
+        for (at, facts) in &self.settled {
+            settled.entry(facts.artifact).or_insert((*at, facts));
         }
+        let of = |declared: &ArtifactDeclared| settled.get(&declared.artifact).copied();
+        let artifacts = self.declared.iter().map(|one| artifact(one, of(one), anchor)).collect();
+        Inventory { format: 1, finished, job: job.to_owned(), artifacts }
     }
 
     /// When the last artifact was settled, where the runner did it and all of them are.
@@ -123,6 +99,40 @@ impl Gathered {
         let by_runner = self.settled.iter().all(|(_, settled)| settled.by == SettledBy::Runner);
         let all = self.settled.len() == self.declared.len();
         self.settled.iter().map(|(at, _)| *at).max().filter(|_| by_runner && all)
+    }
+}
+
+/// An artifact as it was declared, with what became of it.
+fn artifact(
+    declared: &ArtifactDeclared,
+    settled: Option<(Mono, &ArtifactSettled)>,
+    anchor: Anchor,
+) -> Artifact {
+    let (at, settled) = settled.map_or((None, None), |(at, settled)| (Some(at), Some(settled)));
+    let before = declared.previous.clone().map(|facts| ArtifactFacts {
+        sha256: facts.sha256.or_else(|| settled.and_then(|settled| settled.previous_sha256.clone())),
+        ..facts
+    });
+    let timed = settled.is_some_and(|settled| settled.by == SettledBy::Runner);
+    Artifact {
+        artifact: declared.artifact,
+        kind: declared.kind,
+        folder: declared.folder,
+        path: declared.path.clone(),
+        target: declared.target.clone(),
+        mode: declared.mode,
+        before,
+        outcome: settled.map(|settled| settled.outcome),
+        reason: settled.map(|settled| settled.reason.clone()),
+        fault: settled.and_then(|settled| settled.fault.clone()),
+        after: settled.and_then(|settled| settled.after.clone()),
+        partial: settled.and_then(|settled| settled.partial.clone()),
+        quarantine: settled.and_then(|settled| settled.quarantine.clone()),
+        policy: declared.policy,
+        timing_cache: settled.and_then(|settled| settled.timing_cache),
+        content: settled.and_then(|settled| settled.content.clone()),
+        undeclared: settled.map(|settled| settled.undeclared.clone()).unwrap_or_default(),
+        settled_at: at.filter(|_| timed).map(|at| anchor.rfc3339(at)),
     }
 }
 

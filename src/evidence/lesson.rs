@@ -1,8 +1,10 @@
 //! What a finished bundle teaches the history.
 
+use super::Bundle;
+use super::libraries::Libraries;
 use super::model::{Build, JobState};
 use super::phases::BuildPhases;
-use super::{Bundle, summary};
+use crate::event::LibraryAttached;
 use crate::history::{Entry, EntryPhase, EntrySilence, Key, Outcome, Paths};
 use std::collections::BTreeMap;
 
@@ -12,13 +14,14 @@ const PHASES: usize = 200;
 /// One entry for each build that its builder has described.
 #[must_use]
 pub fn lessons(bundle: &Bundle) -> Vec<Entry> {
-    let phases = bundle.phases.builds.iter();
-    let both = phases.filter_map(|p| Some((bundle.evidence.builds.iter().find(|b| b.build == p.build)?, p)));
-    both.filter_map(|(build, phases)| lesson(bundle, build, phases)).collect()
+    let libraries = Libraries::of(&bundle.evidence.libraries);
+    let both =
+        bundle.evidence.builds.iter().filter_map(|build| Some((build, bundle.phases.of_build(build.build)?)));
+    both.filter_map(|(build, phases)| lesson(bundle, libraries.in_process(build.pid)?, build, phases))
+        .collect()
 }
 
-fn lesson(bundle: &Bundle, build: &Build, phases: &BuildPhases) -> Option<Entry> {
-    let library = summary::library_in(&bundle.evidence.libraries, build.pid)?;
+fn lesson(bundle: &Bundle, library: &LibraryAttached, build: &Build, phases: &BuildPhases) -> Option<Entry> {
     let facts = build.facts.as_ref()?;
     let sku = bundle.baseline.as_ref().ok().and_then(|baseline| baseline.sku(Some(facts)).ok());
     let keys = keys(phases);

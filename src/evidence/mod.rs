@@ -10,6 +10,7 @@ mod gpu;
 mod inventory;
 mod junit;
 mod lesson;
+mod libraries;
 mod model;
 mod phases;
 mod retry;
@@ -18,7 +19,7 @@ mod silence;
 mod summary;
 
 pub use inventory::{Artifact, Inventory};
-pub use junit::{Finding, Findings, NAMES as CRITERIA, findings};
+pub use junit::{Finding, Findings, NAMES as CRITERIA, Whose, findings};
 pub use lesson::lessons;
 pub use model::*;
 pub use phases::{BuildPhases, End, Phase, Phases};

@@ -84,6 +84,12 @@ impl Phases {
     pub(super) fn of(tree: &Tree, finished: bool) -> Self {
         Self { format: 1, finished, builds: tree.builds().map(BuildPhases::of).collect() }
     }
+
+    /// Those of one build; builds stand in the order of their numbers.
+    #[must_use]
+    pub fn of_build(&self, number: u32) -> Option<&BuildPhases> {
+        self.builds.binary_search_by_key(&number, |build| build.build).ok().map(|place| &self.builds[place])
+    }
 }
 
 impl BuildPhases {

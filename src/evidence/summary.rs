@@ -1,6 +1,7 @@
 //! `summary.json`: the eleven fields of the Stuck-Build Acceptance Test, and why those that are null are null.
 
 use super::inventory::{self, Inventory};
+use super::libraries::Libraries;
 use super::model::{Build, Evidence};
 use super::{cache, config};
 use crate::event::{CancelSource, LibraryAttached, TimingCacheMode, ValidationStatus};
@@ -98,6 +99,9 @@ impl RetryPolicy {
 /// What stands for the version where no library was observed.
 const NONE_OBSERVED: &str = "none observed";
 
+/// The longest name of a library, characters.
+const LONGEST_NAME: usize = 200;
+
 /// Why there is nothing to say about artifacts.
 const NO_ARTIFACT: &str = "no artifact was declared";
 
@@ -178,7 +182,8 @@ pub(super) fn nulls(
     .collect()
 }
 
-/// A library as people name it, for example `TensorRT-RTX 1.7.1.116`, or `TensorRT 10.13.2.6 (simulated)`.
+/// A library as people name it, for example `TensorRT-RTX 1.7.1.116`, or `TensorRT 10.13.2.6 (simulated)`. The name
+/// stands in every build, so that one without end is cut; `libraries` has it all.
 pub(super) fn library_name(library: &LibraryAttached) -> String {
     let flavour = match library.flavour.as_str() {
         "tensorrt-rtx" => "TensorRT-RTX",
@@ -186,7 +191,15 @@ pub(super) fn library_name(library: &LibraryAttached) -> String {
         other => other,
     };
     let simulated = if library.simulated { " (simulated)" } else { "" };
-    format!("{flavour} {}{simulated}", library.version)
+    cut(&format!("{flavour} {}{simulated}", library.version), LONGEST_NAME)
+}
+
+/// A text that stands in many places at once, up to so many characters.
+pub(super) fn cut(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// What is to be said of a library that is not the real one, or was not tested as such.
@@ -210,18 +223,9 @@ fn decisive(evidence: &Evidence) -> Option<&Build> {
 /// The library of the decisive build's process; without builds the last that was observed.
 fn decisive_library(evidence: &Evidence) -> Option<&LibraryAttached> {
     match decisive(evidence) {
-        Some(build) => library_in(&evidence.libraries, build.pid),
+        Some(build) => Libraries::of(&evidence.libraries).in_process(build.pid),
         None => evidence.libraries.last(),
     }
-}
-
-/// The library of a process. A process that was forked after the library had been met shares its parent's, which is
-/// known where the whole job has met one library only.
-pub(super) fn library_in(libraries: &[LibraryAttached], pid: u32) -> Option<&LibraryAttached> {
-    let last = libraries.last()?;
-    let same = |other: &LibraryAttached| (&other.flavour, &other.version) == (&last.flavour, &last.version);
-    let own = libraries.iter().rev().find(|library| library.pid == pid);
-    own.or_else(|| libraries.iter().all(same).then_some(last))
 }
 
 /// Whether Python drove the builder; where none was observed, the command's name must do.

@@ -7,6 +7,8 @@ use serde_json::json;
 
 /// The format that this version writes.
 pub(super) const FORMAT: u32 = 1;
+/// Characters of a library's flavour or version that count.
+const LONGEST_NAME: usize = 200;
 /// No number of milliseconds in an entry is larger: a year.
 const LONGEST: u64 = 366 * 24 * 3_600_000;
 
@@ -31,7 +33,10 @@ impl Key {
             Some(false) => "cold",
             Some(true) => "attached",
         };
-        let said = json!({ "flavour": library.flavour, "version": library.version, "facts": facts });
+        // No library has a longer name, and each build of a job would digest it again.
+        let start = |text: &str| text.chars().take(LONGEST_NAME).collect::<String>();
+        let (flavour, version) = (start(&library.flavour), start(&library.version));
+        let said = json!({ "flavour": flavour, "version": version, "facts": facts });
         Self {
             shape: digest::sha256_hex(said.to_string().as_bytes()),
             sku: sku.unwrap_or("unknown").to_owned(),

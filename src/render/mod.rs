@@ -191,7 +191,7 @@ fn one_build(bundle: &Bundle, build: &Build, out: &mut impl Write, paint: &Paint
     for note in &build.notes {
         writeln!(out, "  {}", advice::note(note))?;
     }
-    if let Some(tree) = bundle.phases.builds.iter().find(|tree| tree.build == build.build) {
+    if let Some(tree) = bundle.phases.of_build(build.build) {
         phases::tree(tree, out)?;
     }
     silences(build, out)?;

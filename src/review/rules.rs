@@ -9,6 +9,8 @@ use crate::verify::{Answer, Report, Tried};
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 
+/// How many builds a decision names.
+const BUILDS: usize = 20;
 /// The rule on a job that was tried several times.
 pub(super) const ATTEMPTS: &str = "attempts";
 
@@ -139,17 +141,22 @@ fn rules(bundle: &Bundle, addenda: &[Addendum], asked: &Asked) -> Vec<Decision> 
 /// A criterion in every build: it holds or does not apply.
 fn criterion(bundle: &Bundle, number: usize) -> Decision {
     let mut found = CRITERIA[number - 1].to_owned();
-    let mut passed = true;
+    let mut wrong_in = 0;
     for on in findings(bundle) {
         let wrong = match &on.findings[number - 1] {
             Finding::Held | Finding::NotApplicable(_) => continue,
             Finding::Failed(why) | Finding::NotJudged(why) => why,
         };
-        passed = false;
-        let whose = on.build.map_or_else(|| "the job".to_owned(), |build| format!("build {build}"));
-        found = format!("{found}; {whose}: {wrong}");
+        wrong_in += 1;
+        if wrong_in <= BUILDS {
+            found.extend(["; ", &on.whose.to_string(), ": ", wrong]);
+        }
     }
-    Decision { rule: "criteria", item: CRITERIA[number - 1].to_owned(), passed, found }
+    if wrong_in > BUILDS {
+        found.push_str("; and in further builds");
+    }
+    let item = CRITERIA[number - 1].to_owned();
+    Decision { rule: "criteria", item, passed: wrong_in == 0, found }
 }
 
 fn validated(in_the_job: ValidationStatus, addenda: &[Addendum]) -> Decision {

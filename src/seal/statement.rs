@@ -142,7 +142,7 @@ fn test_result(bundle: &Bundle, subject: Subject) -> TestResult {
 }
 
 fn names(on: &Findings, wanted: fn(&Finding) -> bool) -> impl Iterator<Item = String> {
-    let whose = on.build.map_or_else(|| "job".to_owned(), |build| format!("build {build}"));
+    let whose = on.whose;
     let those = CRITERIA.iter().zip(&on.findings).filter(move |(_, finding)| wanted(finding));
     those.map(move |(name, _)| format!("{whose}: {name}"))
 }

@@ -6,15 +6,24 @@ use crate::baseline::BASELINE;
 use crate::digest::{Hex, Sum};
 use crate::evidence::{DERIVED, EVENTS, document};
 use crate::seal::{Entry, Listing, MANIFEST, Manifest, SIGNATURE, odd_path};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Read};
 
-/// More than any derived file has. Longer ones are not read into memory.
-const LONGEST: u64 = 256 << 20;
+/// The longest baseline that is read.
+const LONGEST_BASELINE: u64 = 8 << 20;
 /// The one format of manifests.
 const FORMAT: u32 = 1;
 /// The longest manifest that is read.
 const LONGEST_MANIFEST: u64 = 16 << 20;
+
+/// What was found of the files that something follows for.
+#[derive(Default)]
+pub(super) struct Held {
+    /// The digests of the derived files.
+    pub(super) derived: BTreeMap<&'static str, Hex>,
+    /// The baseline.
+    pub(super) baseline: Option<Vec<u8>>,
+}
 
 /// The manifest of a bundle, with its digest.
 pub(super) struct Sealed {
@@ -122,8 +131,8 @@ pub(super) fn closed_world(manifest: &Manifest, listing: &Listing, faults: &mut 
             faults.invalid(Rule::ClosedWorld, file, "", "it is not in the manifest: it was added later");
         }
     }
-    let odd = |path: &str| listing.odd.iter().any(|odd| odd.name == path);
-    for path in listed.keys().filter(|path| !odd(path)) {
+    let odd: BTreeSet<&str> = listing.odd.iter().map(|odd| odd.name.as_str()).collect();
+    for path in listed.keys().filter(|path| !odd.contains(*path)) {
         if listing.files.binary_search_by(|file| file.as_str().cmp(path)).is_err() {
             faults.invalid(Rule::Missing, path, "", "it is in the manifest and not in the folder");
         }
@@ -133,27 +142,27 @@ pub(super) fn closed_world(manifest: &Manifest, listing: &Listing, faults: &mut 
     }
 }
 
-/// Digests every file but the log, and gives the bytes of those that are compared.
-pub(super) fn digests(
-    source: &Source,
-    manifest: &Manifest,
-    listing: &Listing,
-    faults: &mut Faults,
-) -> BTreeMap<&'static str, Vec<u8>> {
-    let mut held = BTreeMap::new();
+/// Digests every file but the log. What follows from the log is compared by its digest, so that no file of a stranger's
+/// has to be held in memory, however long it is.
+pub(super) fn digests(source: &Source, manifest: &Manifest, listing: &Listing, faults: &mut Faults) -> Held {
+    let mut held = Held::default();
     let there = |entry: &&Entry| listing.files.binary_search(&entry.path).is_ok() && entry.path != EVENTS;
     for entry in manifest.files.iter().filter(there) {
-        let kept = DERIVED.into_iter().chain([BASELINE]).find(|name| *name == entry.path);
-        let digested = match kept {
-            Some(name) => read(source, name, LONGEST).map(|bytes| {
+        let digested = if entry.path == BASELINE {
+            read(source, BASELINE, LONGEST_BASELINE).map(|bytes| {
                 let digest = (Hex::of(&bytes), bytes.len() as u64);
-                held.insert(name, bytes);
+                held.baseline = Some(bytes);
                 digest
-            }),
-            None => source.file(&entry.path).and_then(Hex::of_all),
+            })
+        } else {
+            source.file(&entry.path).and_then(Hex::of_all)
         };
         match digested {
-            Ok((sha256, size)) => compare(entry, &sha256, size, faults),
+            Ok((sha256, size)) => {
+                let name = DERIVED.into_iter().find(|name| *name == entry.path);
+                held.derived.extend(name.map(|name| (name, sha256)));
+                compare(entry, &sha256, size, faults);
+            }
             Err(e) => faults.cannot_tell(Rule::Readable, &entry.path, "", e.to_string()),
         }
     }

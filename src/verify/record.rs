@@ -2,30 +2,33 @@
 
 use super::differ;
 use super::fault::{Faults, Rule};
-use super::files::{Digesting, Sealed, compare};
+use super::files::{Digesting, Held, Sealed, compare, read};
 use super::source::Source;
 use crate::baseline::{self, BASELINE, Baseline};
 use crate::digest::Hex;
 use crate::event::{Encoder, Ending, EventKind, Line, LogFault, LogReader};
 use crate::evidence::{self, Bundle, EVENTS, EvidenceError, document};
 use crate::seal::MANIFEST;
-use std::collections::BTreeMap;
 use std::path::Path;
+
+/// The longest derived file in which the place is looked for where it differs.
+const LONGEST: u64 = 8 << 20;
 
 /// Reads the log once: its digest, its lines, and the bundle that follows from them.
 pub(super) fn check(
     path: &Path,
     source: &Source,
     sealed: &Sealed,
-    held: &BTreeMap<&'static str, Vec<u8>>,
+    held: &Held,
     faults: &mut Faults,
 ) -> Option<Bundle> {
     let entry = sealed.manifest.files.iter().find(|entry| entry.path == EVENTS)?;
     // One that is not there, or is no plain file, is told of already.
     let mut log = Digesting::new(source.file(EVENTS).ok()?);
-    let baseline = read_baseline(held.get(BASELINE), faults);
+    let baseline = read_baseline(held.baseline.as_ref(), faults);
     let mut lines = Lines::default();
-    let read = evidence::read(path, LogReader::new(&mut log), baseline, |line, text| lines.see(line, text));
+    let derived =
+        evidence::read(path, LogReader::new(&mut log), baseline, |line, text| lines.see(line, text));
     match log.drain() {
         Ok(()) => compare(entry, &log.sum.hex(), log.sum.bytes(), faults),
         Err(e) => faults.cannot_tell(Rule::Readable, EVENTS, "", e.to_string()),
@@ -34,7 +37,7 @@ pub(super) fn check(
         let what = "the line is not what stuckproof writes for such an event";
         faults.by_our_rules(Rule::Record, EVENTS, &format!("line {line}"), what);
     }
-    let bundle = match read {
+    let bundle = match derived {
         Ok(bundle) => bundle,
         Err(EvidenceError::Log { fault, .. }) => {
             of_log(&fault, faults);
@@ -46,7 +49,7 @@ pub(super) fn check(
         }
     };
     of_record(&bundle, sealed, faults);
-    derived(&bundle, held, faults);
+    compare_derived(&bundle, source, held, faults);
     Some(bundle)
 }
 
@@ -148,20 +151,23 @@ fn read_baseline(bytes: Option<&Vec<u8>>, faults: &mut Faults) -> Result<Baselin
 }
 
 /// The derived files, byte for byte: so their schema, their counts and their state are right as well.
-fn derived(bundle: &Bundle, held: &BTreeMap<&'static str, Vec<u8>>, faults: &mut Faults) {
+fn compare_derived(bundle: &Bundle, source: &Source, held: &Held, faults: &mut Faults) {
     // From a log with faults nothing follows that could be compared.
     if !bundle.faults.is_empty() {
         return;
     }
     for (name, wanted) in evidence::files(bundle) {
-        let Some(found) = held.get(name) else {
+        let Some(found) = held.derived.get(name) else {
             faults.by_our_rules(Rule::Missing, name, "", "it follows from the log and is not in the bundle");
             continue;
         };
-        if *found == wanted {
+        let digest = Hex::of(&wanted);
+        if *found == digest {
             continue;
         }
-        let what = format!("it does not follow from the log (SHA-256 of what does: {})", Hex::of(&wanted));
-        faults.by_our_rules(Rule::Derived, name, &differ::first(&wanted, found), what);
+        let what = format!("it does not follow from the log (SHA-256 of what does: {digest})");
+        let short = (wanted.len() as u64 <= LONGEST).then(|| read(source, name, LONGEST).ok()).flatten();
+        let place = short.map(|found| differ::first(&wanted, &found)).unwrap_or_default();
+        faults.by_our_rules(Rule::Derived, name, &place, what);
     }
 }

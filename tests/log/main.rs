@@ -9,6 +9,7 @@ mod job;
 mod junit;
 mod lines;
 mod names;
+mod scale;
 mod shown;
 mod silences;
 mod states;

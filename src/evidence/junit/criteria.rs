@@ -1,10 +1,15 @@
 //! The eight criteria of the Stuck-Build Acceptance Test, judged on the evidence alone.
+//!
+//! What is the same for every build of a job is found out once, however many builds there are, and no reason is longer
+//! than a person reads: it stands at each of them.
 
 use crate::baseline::Baseline;
 use crate::event::{ArtifactKind, ArtifactOutcome, InputKind};
 use crate::evidence::config;
 use crate::evidence::derive::FOREIGN_STATE;
-use crate::evidence::{Build, BuildPhases, End, Evidence, Input, Inventory, JobState};
+use crate::evidence::summary::cut;
+use crate::evidence::{Artifact, Build, BuildPhases, End, Evidence, Input, Inventory, JobState, Phases};
+use std::fmt;
 
 /// What became of a criterion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,13 +26,62 @@ pub enum Finding {
 
 use Finding::{Failed, Held, NotApplicable, NotJudged};
 
-/// What is known of one build.
-pub(super) struct Case<'a> {
-    pub(super) evidence: &'a Evidence,
-    pub(super) build: &'a Build,
-    pub(super) phases: Option<&'a BuildPhases>,
-    pub(super) inventory: &'a Inventory,
-    pub(super) baseline: Result<&'a Baseline, &'a String>,
+/// The longest reason, characters.
+const LONGEST_REASON: usize = 2_000;
+
+/// What became of the criteria in one build, in many builds together, or in a job without any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Findings {
+    /// Whose they are.
+    pub whose: Whose,
+    /// A finding on each criterion, in the order of [`NAMES`].
+    pub findings: [Finding; 8],
+}
+
+/// Whose findings they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// Those of a job in which no build was seen.
+    Job,
+    /// Those of the build of this number.
+    Build(u32),
+    /// Those of so many builds together, which are not told one by one.
+    Others(usize),
+}
+
+impl fmt::Display for Whose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Job => f.write_str("job"),
+            Self::Build(number) => write!(f, "build {number}"),
+            Self::Others(builds) => write!(f, "the other {builds} builds"),
+        }
+    }
+}
+
+/// What is known of the job.
+pub(super) struct Grounds<'a> {
+    evidence: &'a Evidence,
+    baseline: Result<&'a Baseline, Finding>,
+    inputs: Inputs<'a>,
+    cache: Option<&'a Artifact>,
+    /// Why the phase tree of no build can be whole.
+    lost: Option<Finding>,
+    asked: bool,
+    one_state: Finding,
+    terminal_state: Finding,
+    artifacts: Finding,
+    recovery: Finding,
+}
+
+/// What is known of the files that the builds were made from.
+enum Inputs<'a> {
+    /// There are none.
+    None,
+    /// What is in one of them is not known.
+    Unknown(Finding),
+    /// What is in them is known; this one was looked at last.
+    Known(&'a Input),
 }
 
 /// The criteria's names, in their order.
@@ -42,83 +96,167 @@ pub const NAMES: [&str; 8] = [
     "8 recovery",
 ];
 
-/// The findings on a build, in the order of the names.
-pub(super) fn of_build(case: &Case) -> [Finding; 8] {
-    [
-        baseline(case),
-        phase_tree(case),
-        one_state(case.evidence),
-        acknowledgement(case.evidence, case.build),
-        terminal_state(case.evidence),
-        artifacts(case.evidence, case.inventory),
-        timing_cache(case),
-        recovery(case.evidence),
-    ]
+impl Finding {
+    /// With a reason that can stand at every build.
+    fn short(self) -> Self {
+        match self {
+            Held => Held,
+            Failed(why) => Failed(cut(&why, LONGEST_REASON)),
+            NotApplicable(why) => NotApplicable(cut(&why, LONGEST_REASON)),
+            NotJudged(why) => NotJudged(cut(&why, LONGEST_REASON)),
+        }
+    }
 }
 
-/// The findings on a job in which no build was seen.
-pub(super) fn of_job(evidence: &Evidence, inventory: &Inventory) -> [Finding; 8] {
-    let unseen = || NotApplicable("no build was observed".to_owned());
-    [
-        unseen(),
-        unseen(),
-        one_state(evidence),
-        unseen(),
-        terminal_state(evidence),
-        artifacts(evidence, inventory),
-        unseen(),
-        recovery(evidence),
-    ]
+impl<'a> Grounds<'a> {
+    pub(super) fn of(
+        evidence: &'a Evidence,
+        inventory: &'a Inventory,
+        baseline: Result<&'a Baseline, &'a String>,
+    ) -> Self {
+        let lost = evidence.lost.first();
+        let lost = lost.map(|lost| Failed(format!("a part of the record was lost: {}", lost.reason)).short());
+        Self {
+            evidence,
+            baseline: baseline.map_err(|why| Failed(why.clone()).short()),
+            inputs: Inputs::of(&evidence.inputs),
+            cache: inventory.artifacts.iter().find(|artifact| artifact.kind == ArtifactKind::TimingCache),
+            lost,
+            asked: evidence.requests.iter().any(|request| request.accepted),
+            one_state: one_state(evidence).short(),
+            terminal_state: terminal_state(evidence).short(),
+            artifacts: artifacts(evidence, inventory).short(),
+            recovery: recovery(evidence).short(),
+        }
+    }
+
+    /// The findings on a job: on each of its first builds, and on all others together.
+    pub(super) fn findings(&self, builds: &[Build], phases: &Phases, most: usize) -> Vec<Findings> {
+        if builds.is_empty() {
+            return vec![Findings { whose: Whose::Job, findings: self.of_job() }];
+        }
+        let of_build = |build: &Build| Findings {
+            whose: Whose::Build(build.build),
+            findings: self.of_build(build, phases.of_build(build.build)),
+        };
+        let (first, others) = builds.split_at(builds.len().min(most));
+        let mut all: Vec<Findings> = first.iter().map(of_build).collect();
+        if let Some(findings) = others.iter().map(of_build).map(in_one).reduce(worse_of_each) {
+            all.push(Findings { whose: Whose::Others(others.len()), findings });
+        }
+        all
+    }
+
+    /// The findings on a build, in the order of the names.
+    fn of_build(&self, build: &Build, phases: Option<&BuildPhases>) -> [Finding; 8] {
+        [
+            baseline(self, build, phases).short(),
+            phase_tree(self, phases).short(),
+            self.one_state.clone(),
+            acknowledgement(self, build).short(),
+            self.terminal_state.clone(),
+            self.artifacts.clone(),
+            timing_cache(self, build).short(),
+            self.recovery.clone(),
+        ]
+    }
+
+    /// The findings on a job in which no build was seen.
+    fn of_job(&self) -> [Finding; 8] {
+        let unseen = || NotApplicable("no build was observed".to_owned());
+        [
+            unseen(),
+            unseen(),
+            self.one_state.clone(),
+            unseen(),
+            self.terminal_state.clone(),
+            self.artifacts.clone(),
+            unseen(),
+            self.recovery.clone(),
+        ]
+    }
 }
 
-fn baseline(case: &Case) -> Finding {
-    let baseline = match case.baseline {
-        Ok(baseline) => baseline,
-        Err(why) => return Failed(why.clone()),
+/// The findings on a build among many, each with its number.
+fn in_one(Findings { whose, findings }: Findings) -> [Finding; 8] {
+    findings.map(|finding| match finding {
+        Failed(why) => Failed(format!("{whose}: {why}")),
+        NotJudged(why) => NotJudged(format!("{whose}: {why}")),
+        held => held,
+    })
+}
+
+/// What is to be said of two builds together: of each criterion the worse finding, and of equals the first.
+fn worse_of_each(mut one: [Finding; 8], other: [Finding; 8]) -> [Finding; 8] {
+    let badness = |finding: &Finding| match finding {
+        NotApplicable(_) => 0,
+        Held => 1,
+        NotJudged(_) => 2,
+        Failed(_) => 3,
     };
-    let first = case.phases.and_then(|build| {
+    for (one, other) in one.iter_mut().zip(other) {
+        if badness(&other) > badness(one) {
+            *one = other;
+        }
+    }
+    one
+}
+
+impl<'a> Inputs<'a> {
+    fn of(inputs: &'a [Input]) -> Self {
+        let files = inputs.iter().filter(|input| input.kind != InputKind::Library);
+        match (files.max_by_key(|input| input.t_ns), config::contents(inputs)) {
+            (None, _) => Self::None,
+            (_, Err(why)) => Self::Unknown(Failed(why).short()),
+            (Some(last), Ok(_)) => Self::Known(last),
+        }
+    }
+}
+
+fn baseline(grounds: &Grounds, build: &Build, phases: Option<&BuildPhases>) -> Finding {
+    let baseline = match &grounds.baseline {
+        Ok(baseline) => baseline,
+        Err(failed) => return failed.clone(),
+    };
+    let first = phases.and_then(|build| {
         let starts = build.phases.iter().map(|phase| phase.start_ms);
         Some(build.started_ns + (starts.min_by(f64::total_cmp)? * 1e6) as u64)
     });
     if first.is_some_and(|first| baseline.t_ns > first) {
         return Failed("baseline.json was complete only after the first phase had begun".to_owned());
     }
-    match (&case.build.library, &case.build.facts) {
+    match (&build.library, &build.facts) {
         (None, _) => Failed("the library that built is not known".to_owned()),
         (_, None) => Failed("what the builder was given to build is not on record".to_owned()),
         (_, Some(facts)) if facts.incomplete => {
             Failed("what the builder was given to build is on record in part only".to_owned())
         }
-        _ => inputs(&case.evidence.inputs, first),
+        _ => inputs(&grounds.inputs, first),
     }
 }
 
 /// That every input was looked at before the first phase, and that what is in it is known.
-fn inputs(inputs: &[Input], first: Option<u64>) -> Finding {
-    let mut files = inputs.iter().filter(|input| input.kind != InputKind::Library).peekable();
-    if files.peek().is_none() {
-        return NotJudged(
+fn inputs(inputs: &Inputs, first: Option<u64>) -> Finding {
+    match inputs {
+        Inputs::None => NotJudged(
             "host, GPU, library and configuration were recorded before the first phase, but no input is known: the \
              command names no ONNX file, and none was declared with --input"
                 .to_owned(),
-        );
-    }
-    if let Err(why) = config::contents(inputs) {
-        return Failed(why);
-    }
-    match files.find(|input| first.is_some_and(|first| input.t_ns > first)) {
-        Some(late) => {
-            Failed(format!("the input {} was looked at only after the first phase had begun", late.path))
+        ),
+        Inputs::Unknown(failed) => failed.clone(),
+        Inputs::Known(last) if first.is_some_and(|first| last.t_ns > first) => {
+            let path = cut(&last.path, LONGEST_REASON);
+            Failed(format!("the input {path} was looked at only after the first phase had begun"))
         }
-        None => Held,
+        Inputs::Known(_) => Held,
     }
 }
 
-fn phase_tree(case: &Case) -> Finding {
-    if let Some(lost) = case.evidence.lost.first() {
-        return Failed(format!("a part of the record was lost: {}", lost.reason));
+fn phase_tree(grounds: &Grounds, phases: Option<&BuildPhases>) -> Finding {
+    if let Some(lost) = &grounds.lost {
+        return lost.clone();
     }
-    let phases = case.phases.map_or(&[][..], |build| &build.phases);
+    let phases = phases.map_or(&[][..], |build| &build.phases);
     let orphan = phases.iter().find_map(|phase| Some((phase, phase.unknown_parent.as_ref()?)));
     if let Some((phase, parent)) = orphan {
         return Failed(format!("{} names a parent that was not open: {parent}", phase.name));
@@ -149,8 +287,9 @@ fn one_state(evidence: &Evidence) -> Finding {
     Held
 }
 
-fn acknowledgement(evidence: &Evidence, build: &Build) -> Finding {
-    if !evidence.requests.iter().any(|request| request.accepted) {
+fn acknowledgement(grounds: &Grounds, build: &Build) -> Finding {
+    let evidence = grounds.evidence;
+    if !grounds.asked {
         return NotApplicable("nobody asked for a stop".to_owned());
     }
     let noted = |note: &str| build.notes.iter().any(|n| n == note);
@@ -207,18 +346,16 @@ fn artifacts(evidence: &Evidence, inventory: &Inventory) -> Finding {
     Held
 }
 
-fn timing_cache(case: &Case) -> Finding {
-    let declared =
-        case.inventory.artifacts.iter().find(|artifact| artifact.kind == ArtifactKind::TimingCache);
-    let rtx = case.build.library.as_ref().is_some_and(|library| library.starts_with("TensorRT-RTX"));
-    let asked = case.build.facts.as_ref().and_then(|facts| facts.timing_cache_attached);
-    match (declared, asked) {
+fn timing_cache(grounds: &Grounds, build: &Build) -> Finding {
+    let rtx = build.library.as_ref().is_some_and(|library| library.starts_with("TensorRT-RTX"));
+    let asked = build.facts.as_ref().and_then(|facts| facts.timing_cache_attached);
+    match (grounds.cache, asked) {
         _ if rtx => NotApplicable("TensorRT-RTX has no timing cache".to_owned()),
         (Some(cache), _) if cache.outcome == Some(ArtifactOutcome::Failed) => {
-            Failed(cache.reason.clone().unwrap_or_default())
+            Failed(cut(cache.reason.as_deref().unwrap_or_default(), LONGEST_REASON))
         }
         (Some(cache), _) if cache.timing_cache.is_none() => {
-            Failed(format!("{} has not been put in order", cache.path))
+            Failed(format!("{} has not been put in order", cut(&cache.path, LONGEST_REASON)))
         }
         (Some(_), _) | (None, Some(false)) => Held,
         (None, Some(true)) => {

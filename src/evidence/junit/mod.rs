@@ -11,13 +11,19 @@ use crate::event::JobStarted;
 use crate::evidence::{Build, Bundle, ErrorLine, Evidence, Inventory, JobState, Phases};
 use crate::junit::{self, Outcome, Suite};
 use crate::mask;
-pub use criteria::{Finding, NAMES};
+pub use criteria::{Finding, Findings, NAMES, Whose};
+
+use criteria::Grounds;
 
 use std::fmt::Write;
 use std::path::Path;
 
 /// How many errors of a build its case tells.
 const ERRORS: usize = 40;
+/// How many builds have a suite of their own. No page of a host shows more, and the report must not outgrow the log.
+const BUILDS: usize = 1_000;
+/// The class of the job's own cases.
+const JOB: &str = "stuckproof.job";
 /// Causes that have a type of their own; what a log names besides is `stuckproof.failed`.
 const CAUSES: [&str; 10] = [
     "builder",
@@ -45,53 +51,66 @@ pub(super) struct Source<'a> {
 
 /// The report.
 pub(super) fn report(source: &Source) -> Vec<u8> {
-    let builds = source.evidence.builds.iter().map(|build| source.build(build));
-    junit::report(std::iter::once(source.job()).chain(builds))
+    let writer = Writer::of(source);
+    let all = writer.grounds.findings(&source.evidence.builds, source.phases, BUILDS);
+    let mut builds = source.evidence.builds.iter();
+    let mut suites = vec![writer.job()];
+    for Findings { whose, findings } in all {
+        match (whose, builds.as_slice()) {
+            (Whose::Build(_), [build, ..]) => {
+                suites.push(writer.build(build, findings));
+                builds.next();
+            }
+            (Whose::Others(_), others) => suites.push(writer.others(others, findings)),
+            _ => writer.add_findings(&mut suites[0], JOB, findings),
+        }
+    }
+    junit::report(suites)
 }
 
-/// What became of the criteria in one build, or in a job without any.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Findings {
-    /// The build; `None` for a job in which none was seen.
-    pub build: Option<u32>,
-    /// A finding on each criterion, in the order of [`NAMES`].
-    pub findings: [Finding; 8],
-}
-
-/// What became of the criteria in each build of a bundle.
+/// What became of the criteria in the builds of a bundle: in each of the first thousand, and in all others together.
 #[must_use]
 pub fn findings(bundle: &Bundle) -> Vec<Findings> {
-    let source = bundle.report_source();
-    let builds = bundle.evidence.builds.iter();
-    let of_build =
-        builds.map(|build| Findings { build: Some(build.build), findings: source.findings(build) });
-    let mut found: Vec<Findings> = of_build.collect();
-    if found.is_empty() {
-        found.push(Findings { build: None, findings: criteria::of_job(&bundle.evidence, &bundle.inventory) });
-    }
-    found
+    let grounds = Grounds::of(&bundle.evidence, &bundle.inventory, bundle.baseline.as_ref());
+    grounds.findings(&bundle.evidence.builds, &bundle.phases, BUILDS)
 }
 
-impl Source<'_> {
+/// The report in the making, with what stands in each of its suites.
+struct Writer<'a> {
+    evidence: &'a Evidence,
+    grounds: Grounds<'a>,
+    attachment: Option<String>,
+    /// Whether a limit of the user's own asked for the stop.
+    timed_out: bool,
+}
+
+impl<'a> Writer<'a> {
+    fn of(source: &Source<'a>) -> Self {
+        let evidence = source.evidence;
+        let mut accepted = evidence.requests.iter().filter(|request| request.accepted);
+        Self {
+            evidence,
+            grounds: Grounds::of(evidence, source.inventory, source.baseline),
+            attachment: attachment(&evidence.header),
+            timed_out: accepted.any(|r| Via::beginning_with(&r.via).is_some_and(Via::is_limit)),
+        }
+    }
+
     fn job(&self) -> Suite {
         let evidence = self.evidence;
-        let classname = "stuckproof.job";
         let mut suite = self.suite("stuckproof job");
         suite.add(junit::Case {
             name: "the job",
-            classname,
+            classname: JOB,
             ms: evidence.duration_ms,
             result: self.ending(evidence.state, evidence.cause.as_deref()),
             text: self.story(),
-            attachment: self.attachment(),
+            attachment: self.attachment.clone(),
         });
-        if evidence.builds.is_empty() {
-            self.add_findings(&mut suite, classname, criteria::of_job(evidence, self.inventory));
-        }
         suite
     }
 
-    fn build(&self, build: &Build) -> Suite {
+    fn build(&self, build: &Build, findings: [Finding; 8]) -> Suite {
         let classname = format!("stuckproof.build-{}", build.build);
         let mut suite = self.suite(&format!("stuckproof build {}", build.build));
         suite.add(junit::Case {
@@ -100,16 +119,35 @@ impl Source<'_> {
             ms: build.duration_ms,
             result: self.ending(build.state, build.cause.as_deref()),
             text: errors(&build.errors),
-            attachment: self.attachment(),
+            attachment: self.attachment.clone(),
         });
-        self.add_findings(&mut suite, &classname, self.findings(build));
+        self.add_findings(&mut suite, &classname, findings);
         suite
     }
 
-    fn findings(&self, build: &Build) -> [Finding; 8] {
-        let phases = self.phases.builds.iter().find(|phases| phases.build == build.build);
-        let (inventory, baseline) = (self.inventory, self.baseline);
-        criteria::of_build(&criteria::Case { evidence: self.evidence, build, phases, inventory, baseline })
+    /// The suite of the builds that have none of their own; its first case fails unless all of them succeeded.
+    fn others(&self, builds: &[Build], findings: [Finding; 8]) -> Suite {
+        let classname = "stuckproof.other-builds";
+        let mut suite = self.suite("stuckproof other builds");
+        let failed = builds.iter().filter(|build| build.state != JobState::Succeeded).count();
+        let result = match failed {
+            0 => Outcome::Success,
+            _ => Outcome::Failure(
+                "stuckproof.failed",
+                format!("{failed} of {} more builds did not succeed", builds.len()),
+            ),
+        };
+        let text = "They have no suites of their own; all of them are in evidence.json.".to_owned();
+        suite.add(junit::Case {
+            name: "the builds",
+            classname,
+            ms: 0.0,
+            result,
+            text,
+            attachment: self.attachment.clone(),
+        });
+        self.add_findings(&mut suite, classname, findings);
+        suite
     }
 
     fn suite(&self, name: &str) -> Suite {
@@ -131,7 +169,7 @@ impl Source<'_> {
                 ms: 0.0,
                 result,
                 text: String::new(),
-                attachment: self.attachment(),
+                attachment: self.attachment.clone(),
             });
         }
     }
@@ -139,18 +177,13 @@ impl Source<'_> {
     /// The result of a job's or a build's own case.
     fn ending(&self, state: JobState, cause: Option<&str>) -> Outcome {
         let why = cause.unwrap_or("no cause is on record");
-        let timed_out = self
-            .evidence
-            .requests
-            .iter()
-            .any(|r| r.accepted && Via::beginning_with(&r.via).is_some_and(Via::is_limit));
         match state {
             JobState::Succeeded => Outcome::Success,
             JobState::Running | JobState::Cancelling => {
                 Outcome::Error("stuckproof.unfinished".to_owned(), "the run did not finish".to_owned())
             }
             JobState::Cancelled | JobState::Failed
-                if timed_out && (state == JobState::Cancelled || why == "killed_by_runner") =>
+                if self.timed_out && (state == JobState::Cancelled || why == "killed_by_runner") =>
             {
                 Outcome::Error("stuckproof.timed_out".to_owned(), format!("the deadline came: {why}"))
             }
@@ -166,15 +199,6 @@ impl Source<'_> {
         }
     }
 
-    /// The line by which GitLab finds the evidence, where that lies below the job's folder: other paths it ignores.
-    fn attachment(&self) -> Option<String> {
-        let JobStarted { bundle, cwd, .. } = &self.evidence.header;
-        let path = Path::new(bundle).strip_prefix(cwd).ok()?.join(super::EVIDENCE);
-        let path = path.to_str()?;
-        let plain = junit::line(path) == path && !path.contains(['[', ']', '|']);
-        plain.then(|| format!("[[ATTACHMENT|{path}]]"))
-    }
-
     /// What the job was, in a few lines.
     fn story(&self) -> String {
         let evidence = self.evidence;
@@ -186,6 +210,14 @@ impl Source<'_> {
         }
         text + &errors(&evidence.errors)
     }
+}
+
+/// The line by which GitLab finds the evidence, where that lies below the job's folder: other paths it ignores.
+fn attachment(JobStarted { bundle, cwd, .. }: &JobStarted) -> Option<String> {
+    let path = Path::new(bundle).strip_prefix(cwd).ok()?.join(super::EVIDENCE);
+    let path = path.to_str()?;
+    let plain = junit::line(path) == path && !path.contains(['[', ']', '|']);
+    plain.then(|| format!("[[ATTACHMENT|{path}]]"))
 }
 
 fn errors(errors: &[ErrorLine]) -> String {

@@ -1,0 +1,7 @@
+//! `tests/fuzz/targets/bundle.rs` under libFuzzer.
+#![no_main]
+
+#[path = "../../tests/fuzz/targets/mod.rs"]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| targets::bundle::run(bytes));
