@@ -151,6 +151,13 @@ pub fn last_of(folder: &Path) -> Result<PathBuf, AttemptsError> {
     }
 }
 
+/// Whether a runner that lives makes the attempts in a folder. A file system without locks does not tell.
+#[must_use]
+pub fn are_being_made(folder: &Path) -> bool {
+    let held = |folder: File| matches!(folder.try_lock_shared(), Err(TryLockError::WouldBlock));
+    are_in(folder) && File::open(folder).is_ok_and(held)
+}
+
 /// Refuses a folder of attempts where one bundle is wanted, and names those that are in it.
 pub fn refuse(folder: &Path) -> Result<(), AttemptsError> {
     if !are_in(folder) {

@@ -1,9 +1,17 @@
 //! `stuckproof cancel`.
 
 use super::{fail, say};
-use crate::supervise::control::{self, Caller, Cancelled, Question, Reply};
+use crate::attempts;
+use crate::supervise::control::{self, Caller, Cancelled, ControlError, Question, Reply};
 use clap::Args;
+use std::path::Path;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// More than the next attempt at a job takes to begin.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// How often it is looked for.
+const TICK: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -20,8 +28,7 @@ pub(super) struct Options {
 /// Asks the job to stop and says what became of the request.
 pub(super) fn main(options: &Options) -> ExitCode {
     let question = Question::Cancel { source: Some(options.source), reason: options.reason.clone() };
-    let reply = control::find(options.job.as_deref()).and_then(|entry| control::ask(&entry, &question));
-    match reply {
+    match ask(options.job.as_deref(), &question) {
         Ok(Reply::Cancel(cancelled)) => {
             say(&in_words(&cancelled));
             ExitCode::SUCCESS
@@ -32,6 +39,19 @@ pub(super) fn main(options: &Options) -> ExitCode {
         }
         Ok(_) => fail(&"the job gave an answer to another question; is it of another version?"),
         Err(e) => fail(&e),
+    }
+}
+
+/// Asks the job. Between two attempts at one nobody listens, and the next would run on: so that one is waited for.
+fn ask(job: Option<&str>, question: &Question) -> Result<Reply, ControlError> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let reply = control::find(job).and_then(|entry| control::ask(&entry, question));
+        let is_tried = || job.is_some_and(|folder| attempts::are_being_made(Path::new(folder)));
+        if reply.is_ok() || !is_tried() || Instant::now() >= until {
+            return reply;
+        }
+        std::thread::sleep(TICK);
     }
 }
 

@@ -225,3 +225,28 @@ fn a_silent_client_delays_nobody_and_is_sent_away() {
     signal(&child, "TERM");
     finish(child).assert_code(128 + 15);
 }
+
+#[test]
+fn between_two_attempts_the_next_one_is_waited_for() {
+    let place = Place::new();
+    let record = "{\n  \"format\": 1,\n  \"retries\": 2,\n  \"attempts\": [],\n  \"ended\": null\n}\n";
+    fs::create_dir(place.path("tried")).unwrap();
+    fs::write(place.path("tried/attempts.json"), record).unwrap();
+    place.verb(&["cancel", "tried"]).assert_code(125);
+    // As the runner of all attempts holds it, also while none of them runs.
+    let runner = fs::File::open(place.path("tried")).unwrap();
+    runner.lock().unwrap();
+    let mut waiting = place.stuckproof().args(["cancel", "tried"]).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert!(waiting.try_wait().unwrap().is_none(), "the next attempt is still to come");
+    let mut attempt = place.stuckproof();
+    attempt.args(["run", "--bundle", "tried/attempt-2", "--", "sleep", "100"]);
+    let attempt = attempt.spawn().unwrap();
+    finish(waiting).assert_code(0);
+    finish(attempt).assert_code(128 + 15);
+    let waiting = place.stuckproof().args(["cancel", "tried"]).spawn().unwrap();
+    drop(runner);
+    let done = finish(waiting);
+    done.assert_code(125);
+    assert!(done.stderr.contains("no running job"), "{}", done.stderr);
+}
