@@ -128,6 +128,13 @@ fn temporary(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.part-{}", std::process::id()))
 }
 
+/// The name that a file was to get, where this is the name that it has until then.
+#[must_use]
+pub fn unfinished_name(file: &str) -> Option<&str> {
+    let (name, process) = file.rsplit_once(".part-")?;
+    (!process.is_empty() && process.bytes().all(|digit| digit.is_ascii_digit())).then_some(name)
+}
+
 fn write_temporary(
     path: &Path,
     bytes: &[u8],

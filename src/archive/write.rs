@@ -49,6 +49,7 @@ pub fn write<W: Write>(bundle: &Path, name: &str, out: W) -> Result<W, ArchiveEr
         Ok(_) => Some(Part::open(&beside, format!("{name}{ADDENDA}"), &mut entries)?),
         Err(_) => None,
     };
+    entries.retain(|_, (root, file)| *root == own.root || !addendum::is_unfinished(file));
     let failed = |source| ArchiveError::Io { path: bundle.to_owned(), source };
     let mut frame = zstd::Encoder::new(out, LEVEL).map_err(failed)?;
     // The frame's beginning is the same whatever the library would choose.

@@ -4,7 +4,7 @@ use super::statement::Statement;
 use super::{Folder, PAYLOAD_TYPE, Subject, beside};
 use crate::digest::Hex;
 use crate::evidence::document;
-use crate::fsio::{FsError, write_all_atomic};
+use crate::fsio::{FsError, unfinished_name, write_all_atomic};
 use crate::sign::{Envelope, SigningKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -106,6 +106,16 @@ pub fn signature_name(number: u32) -> String {
     format!("{number:04}.sig.json")
 }
 
+/// Whether a file is what a writer of addenda has begun, or has left when it was killed: it says nothing yet.
+#[must_use]
+pub fn is_unfinished(file: &str) -> bool {
+    let of_one = |name: &str| {
+        let number = name.strip_suffix(".sig.json").or_else(|| name.strip_suffix(".json"));
+        number.is_some_and(|number| number.len() == 4 && number.bytes().all(|digit| digit.is_ascii_digit()))
+    };
+    unfinished_name(file).is_some_and(of_one)
+}
+
 /// What the signature of an addendum says.
 #[must_use]
 pub fn statement(addendum: &Addendum, digest: &str) -> Statement<Addendum> {
@@ -128,7 +138,9 @@ pub fn add(
     std::fs::create_dir_all(&folder).map_err(|e| FsError::new("create", &folder, e))?;
     // Two that add at the same moment come one after the other. Some file systems have no locks.
     let held = File::open(&folder).map_err(|e| FsError::new("open", &folder, e))?;
-    let _ = held.lock();
+    if held.lock().is_ok() {
+        sweep(&folder)?;
+    }
     let (number, previous) = next(&folder)?;
     let addendum = Addendum {
         format: 1,
@@ -151,6 +163,16 @@ pub fn add(
     let files: Vec<_> = signature.into_iter().chain([(own.as_str(), &*bytes)]).collect();
     write_all_atomic(&folder, &files)?;
     Ok(folder.join(own))
+}
+
+/// Takes away what killed writers have left. Only for whoever has the folder's lock: nobody else writes then.
+fn sweep(folder: &Path) -> Result<(), FsError> {
+    let listing = Folder::open(folder).and_then(|open| open.list());
+    let files = listing.map_err(|e| FsError::new("list", folder, e))?.files;
+    for left in files.iter().filter(|file| is_unfinished(file)).map(|file| folder.join(file)) {
+        std::fs::remove_file(&left).map_err(|e| FsError::new("remove", &left, e))?;
+    }
+    Ok(())
 }
 
 /// The number that is free, and the digest of the addendum before it.

@@ -136,13 +136,17 @@ pub(super) fn addenda(
     faults: &mut Faults,
 ) -> Vec<Addendum> {
     let Some((shown, opened)) = bundle.addenda() else { return Vec::new() };
-    let (listing, source) = match opened.and_then(|source| Ok((source.list()?, source))) {
+    let (mut listing, source) = match opened.and_then(|source| Ok((source.list()?, source))) {
         Ok(listed) => listed,
         Err(e) => {
             faults.cannot_tell(Rule::Readable, &shown, "", e.to_string());
             return Vec::new();
         }
     };
+    // Somebody may be writing the next one, or was killed while writing it. Nobody writes in an archive.
+    if !bundle.is_packed() {
+        listing.files.retain(|file| !addendum::is_unfinished(file));
+    }
     for odd in &listing.odd {
         faults.invalid(Rule::PlainFiles, &format!("{shown}/{}", odd.name), "", odd.what.in_words());
     }

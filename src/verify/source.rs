@@ -70,6 +70,11 @@ impl Source {
         }
     }
 
+    /// Whether it is in an archive.
+    pub(super) fn is_packed(&self) -> bool {
+        matches!(self, Self::Packed { .. })
+    }
+
     /// An archive's folder has the job's name, so that one bundle has one archive.
     pub(super) fn check_name(&self, job: &str, faults: &mut Faults) {
         if let Self::Packed { folder, .. } = self
