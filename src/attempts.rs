@@ -172,10 +172,14 @@ pub fn refuse(folder: &Path) -> Result<(), AttemptsError> {
     Err(AttemptsError::Several { path: folder.to_owned(), bundles })
 }
 
-/// Keeps others from concluding the attempts in a folder as long as this lives. A file system without locks lets them.
-#[must_use]
-pub fn hold(folder: &Path) -> Option<File> {
-    File::open(folder).ok().filter(|held| held.try_lock().is_ok())
+/// Keeps others from making or concluding the attempts in a folder as long as this lives. A file system without locks lets
+/// them.
+pub fn hold(folder: &Path) -> Result<File, AttemptsError> {
+    let held = File::open(folder).map_err(|e| FsError::new("open", folder, e))?;
+    match held.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(AttemptsError::Running(folder.to_owned())),
+        _ => Ok(held),
+    }
 }
 
 /// The number of the attempt whose bundle would have this name.
@@ -227,10 +231,7 @@ fn write_of(
 
 /// Brings a folder up to date whose runner was lost, once the bundles in it are finished.
 pub fn conclude(folder: &Path) -> Result<Attempts, AttemptsError> {
-    let lock = File::open(folder).map_err(|e| FsError::new("open", folder, e))?;
-    if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
-        return Err(AttemptsError::Running(folder.to_owned()));
-    }
+    let _held = hold(folder)?;
     let Attempts { retries, ended, .. } = load(folder)?;
     // The record may know less than lies there: it is written after an attempt's log has begun.
     let bundles = begun(folder)?;

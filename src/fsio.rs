@@ -45,11 +45,20 @@ impl FsError {
     /// Whether there was no room.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        let kind = match self {
-            Self::Io { source, .. } => source.kind(),
-            Self::NotPrivate { .. } => return false,
-        };
-        matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        matches!(self.kind(), Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+    }
+
+    /// Whether something was there already.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        self.kind() == Some(io::ErrorKind::AlreadyExists)
+    }
+
+    fn kind(&self) -> Option<io::ErrorKind> {
+        match self {
+            Self::Io { source, .. } => Some(source.kind()),
+            Self::NotPrivate { .. } => None,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `stuckproof show`.
 
 use super::fail;
-use crate::attempts::{self, Attempts};
+use crate::attempts::{self, Attempts, AttemptsError};
 use crate::evidence::{self, Bundle};
 use crate::render::{self, Style};
 use clap::{Args, ValueEnum};
@@ -48,6 +48,10 @@ fn bundles(options: &Options) -> Result<(Option<Attempts>, Vec<Bundle>), String>
         return Ok((None, vec![load(folder)?]));
     }
     let record = attempts::load(folder).map_err(|e| e.to_string())?;
+    // Without a bundle only a person is told of the record; nothing at all would look like a good end.
+    if record.attempts.is_empty() && !matches!(options.format, Format::Text) {
+        return Err(AttemptsError::Empty(folder.clone()).to_string());
+    }
     let names = (1..).zip(&record.attempts).map(|(number, _)| attempts::bundle_name(number));
     let bundles = names.map(|name| load(&folder.join(name))).collect::<Result<_, _>>()?;
     Ok((Some(record), bundles))

@@ -50,11 +50,13 @@ impl Bundle {
         let shown = place(wanted, job);
         create_empty(&shown)?;
         let absolute = fs::canonicalize(&shown).map_err(|e| FsError::new("find", &shown, e))?;
-        fsio::reserve(&absolute)?;
+        let came_first =
+            |e: FsError| if e.is_taken() { BundleError::Exists(shown.clone()) } else { e.into() };
+        // Another job may be given the same folder at the same moment, and come first.
+        fsio::reserve(&absolute).map_err(came_first)?;
         let (wire, wire_why) = wire_place(&absolute, job)?;
         match fs::DirBuilder::new().mode(0o700).create(&wire) {
             Ok(()) => {}
-            // Another job was given the same folder at the same moment and came first.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => return Err(BundleError::Exists(shown)),
             Err(e) => return Err(FsError::new("create", &wire, e).into()),
         }

@@ -355,7 +355,9 @@ fn a_folder_without_any_attempt_says_so() {
     assert_eq!(finalized(folder.path()).0, Some(125));
     let (code, said) = verified(folder.path());
     assert!(code == Some(3) && said.contains("no attempt has begun, so nothing was built"), "{said}");
-    for verb in [&["explain"][..], &["pack"], &["addendum", "--kind", "release", "--status", "pass"]] {
+    let add = ["addendum", "--kind", "release", "--status", "pass"];
+    let markdown = ["show", "--format", "markdown"];
+    for verb in [&["explain"][..], &["pack"], &add, &markdown] {
         let output = stuckproof().args(verb).arg(folder.path()).output().expect("stuckproof starts");
         assert_eq!(output.status.code(), Some(125), "{verb:?}");
         let said = String::from_utf8_lossy(&output.stderr);
@@ -400,6 +402,26 @@ fn the_record_forgets_no_attempt() {
         assert_eq!(finalized(&folder).0, Some(0), "{gone}");
         assert_eq!(verified(&folder).0, Some(0), "{gone}");
     }
+}
+
+#[test]
+fn of_two_jobs_that_are_given_one_folder_one_has_it() {
+    let place = place();
+    let job = |name: &str| {
+        let mut run = stuckproof();
+        run.args(["run", "--retry", "1", "--bundle"]).arg(place.bundle());
+        run.args(["--", "touch", &place.file(name)]).stderr(std::process::Stdio::piped());
+        run.spawn().expect("stuckproof starts")
+    };
+    let both = [job("one"), job("two")].map(|job| job.wait_with_output().expect("it ends"));
+    let mut codes = both.each_ref().map(|output| output.status.code());
+    codes.sort_unstable();
+    assert_eq!(codes, [Some(0), Some(125)], "{both:?}");
+    let refused = both.iter().find(|output| output.status.code() == Some(125)).expect("one");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("is still being tried") || said.contains("nothing was changed"), "{said}");
+    assert_eq!(record(&place)["ended"], "the job succeeded");
+    assert_eq!(verified(&place.bundle()).0, Some(0));
 }
 
 #[test]

@@ -34,7 +34,14 @@ pub(super) fn main(plan: Plan, retries: u32, key: Option<Arc<SigningKey>>) -> Ex
     if let Err(e) = supervise::create_empty(&folder) {
         return fail(&e);
     }
-    let _held = attempts::hold(&folder);
+    let _held = match attempts::hold(&folder) {
+        Ok(held) => held,
+        Err(e) => return fail(&e),
+    };
+    // Another job was given the same folder at the same moment, and has come and gone.
+    if let Err(e) = supervise::create_empty(&folder) {
+        return fail(&e);
+    }
     // From here on the folder tells what it is, whenever this process is killed.
     if let Err(e) = attempts::write(&folder, retries, None) {
         return fail(&e);
