@@ -250,3 +250,16 @@ fn between_two_attempts_the_next_one_is_waited_for() {
     done.assert_code(125);
     assert!(done.stderr.contains("no running job"), "{}", done.stderr);
 }
+
+#[test]
+fn a_job_whose_bundle_was_moved_is_found_by_the_path_that_it_had() {
+    let place = Place::new();
+    let child = place.started(&[], PATIENT);
+    fs::rename(place.path("bundle"), place.path("moved")).unwrap();
+    place.verb(&["cancel", "bundle"]).assert_code(0);
+    let done = finish(child);
+    done.assert_code(125);
+    assert!(done.stderr.contains("bundle was moved or removed"), "{}", done.stderr);
+    place.verb(&["finalize", "moved"]).assert_code(0);
+    place.verb(&["verify", "moved"]).assert_code(1);
+}

@@ -34,7 +34,9 @@ fn fitting(name: &str, jobs: Vec<Entry>) -> Vec<Entry> {
         return vec![exact.clone()];
     }
     // A job that is tried several times has its bundle in the folder that the user knows.
-    if let Ok(folder) = std::fs::canonicalize(Path::new(name)) {
+    // One that was moved meanwhile is still known by the path that it had.
+    let folder = std::fs::canonicalize(Path::new(name)).or_else(|_| std::path::absolute(Path::new(name)));
+    if let Ok(folder) = folder {
         let within: Vec<Entry> = jobs.iter().filter(|j| j.bundle.starts_with(&folder)).cloned().collect();
         if !within.is_empty() {
             return within;
