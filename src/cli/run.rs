@@ -6,7 +6,8 @@ use super::masking::Masking;
 use super::{duration, fail, history, refuse, say, signing_key, size};
 use crate::artifact::{self, ArtifactError, Owner, Wishes};
 use crate::baseline::{self, Recording};
-use crate::event::CachePolicy;
+use crate::clock::Mono;
+use crate::event::{CachePolicy, Event, EventKind, EvidenceLost};
 use crate::evidence::Bundle;
 use crate::history::History;
 use crate::mask::Secrets;
@@ -229,12 +230,40 @@ struct Begun {
     key: Option<Arc<SigningKey>>,
 }
 
-/// Writes what a kill is to leave at least.
+/// Writes what a kill is to leave at least. A job that cannot begin for want of that is finished here, and says so: nobody
+/// killed its runner.
 fn begin(job: Job, history: Option<History>, key: Option<Arc<SigningKey>>) -> Result<Begun, String> {
-    evidence::provisional(job.bundle(), job.header()).map_err(|e| e.to_string())?;
-    let baseline = baseline::begin(job.bundle(), job.header(), job.secrets())
-        .map_err(|e| format!("cannot start a thread: {e}; the machine is short of processes"))?;
-    Ok(Begun { job, baseline, history, key })
+    let begun = evidence::provisional(job.bundle(), job.header()).map_err(|e| e.to_string()).and_then(|()| {
+        baseline::begin(job.bundle(), job.header(), job.secrets())
+            .map_err(|e| format!("cannot start a thread: {e}; the machine is short of processes"))
+    });
+    match begun {
+        Ok(baseline) => Ok(Begun { job, baseline, history, key }),
+        Err(why) => {
+            give_up(job, &why, key.as_deref());
+            Err(why)
+        }
+    }
+}
+
+/// Finishes a job whose command is never started, in the room that was reserved for its end.
+fn give_up(job: Job, why: &str, key: Option<&SigningKey>) {
+    let (bundle, secrets) = (job.bundle().to_owned(), Arc::clone(job.secrets()));
+    // The log is free once nobody records.
+    drop(job);
+    let lost = EvidenceLost { records: 0, reason: format!("the command was not started: {why}") };
+    let known = Known {
+        exited: None,
+        events: vec![Event { at: Mono::now(), kind: EventKind::EvidenceLost(lost) }],
+        host: None,
+        reason: "the command was not started",
+        exit_code: exit::OWN_FAULT,
+        by: "runner",
+        output_cap: u64::MAX,
+        secrets,
+    };
+    // What cannot be done now, `finalize` can do once there is room.
+    drop(resume::finish(&bundle, &known, key));
 }
 
 impl Begun {

@@ -1,7 +1,7 @@
 //! Odd file systems, containers, limits and users. What the machine does not allow fails, unless its user goes
 //! without it by name.
 
-use crate::rig::{Done, Place, STUCKPROOF, finish};
+use crate::rig::{Done, Place, STUCKPROOF, finish, names};
 use crate::watch::{marked, pid_in};
 use crate::without::goes_without;
 use std::fs;
@@ -110,6 +110,36 @@ fn a_full_disk_never_harms_the_command_and_loses_nothing_that_fits_into_the_rese
         assert!(!place.path("ran").exists(), "nothing is run without a place for its evidence");
         assert_eq!(fs::read_to_string(place.path("told")).unwrap(), "unharmed\n");
         assert!(done.stderr.contains("free some space"), "{}", done.stderr);
+    }
+}
+
+#[test]
+fn a_job_that_a_full_disk_keeps_from_beginning_is_finished_and_blames_nobody() {
+    if can_be_apart(&["--mount"]) {
+        let place = Place::new();
+        // Somewhere in here there is room for the log's beginning, and none for the evidence beside it.
+        let script = "mkdir odd seen; mount -t tmpfs -o size=2m odd odd; \
+                      for free in $(seq 256 4 340); do \
+                        rm -rf odd/* ran; head -c $((2048 - free))k /dev/zero > odd/fill; \
+                        $S run --bundle odd/bundle -- touch ran || true; \
+                        if [ ! -e ran ] && [ -s odd/bundle/events.jsonl ]; then \
+                          rm odd/fill; $S finalize odd/bundle > said; \
+                          $S verify odd/bundle > said || echo verified $?; \
+                          cp odd/bundle/evidence.json seen/$free.json; \
+                        fi; \
+                      done";
+        let done = apart(&place, &["--mount"], script);
+        let seen = names(&place.path("seen"));
+        assert!(!seen.is_empty(), "no size met that moment: {}", done.stderr);
+        assert_eq!(done.stdout(), "verified 1\n".repeat(seen.len()), "{}", done.stderr);
+        for name in seen {
+            let text = fs::read(place.path("seen").join(name)).unwrap();
+            let evidence: serde_json::Value = serde_json::from_slice(&text).unwrap();
+            assert_eq!(evidence["cause"], "evidence_lost", "{evidence:#}");
+            let why = evidence["lost"][0]["reason"].as_str().unwrap();
+            assert!(why.starts_with("the command was not started: cannot write"), "{why}");
+            assert!(why.contains("No space left"), "{why}");
+        }
     }
 }
 
