@@ -145,7 +145,9 @@ fn a_job_that_a_full_disk_keeps_from_beginning_is_finished_and_blames_nobody() {
 
 #[test]
 fn a_bundle_that_is_moved_or_removed_is_said_and_can_be_finished_where_it_is() {
-    for (script, left) in [("mv bundle elsewhere; echo told", true), ("until rm -rf bundle; do :; done; echo told", false)] {
+    for (script, left) in
+        [("mv bundle elsewhere; echo told", true), ("until rm -rf bundle; do :; done; echo told", false)]
+    {
         let place = Place::new();
         let done = place.ran(&[], script);
         done.assert_code(125);
