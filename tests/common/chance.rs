@@ -12,9 +12,19 @@ impl Chance {
         (mixed ^ (mixed >> 31)) % bound
     }
 
+    /// A place among so many.
+    pub fn place(&mut self, among: usize) -> usize {
+        self.below(among as u64) as usize
+    }
+
+    /// Once in so many times.
+    pub fn one_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+
     /// One of these.
     pub fn one_of<T: Copy>(&mut self, these: &[T]) -> T {
-        these[self.below(these.len() as u64) as usize]
+        these[self.place(these.len())]
     }
 }
 

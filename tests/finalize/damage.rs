@@ -1,6 +1,7 @@
 //! Whatever happened to a bundle: never a panic, never a state that is too good, and a second run changes nothing.
 
-use crate::scene::{Chance, Happening, Remains, Story, cut, told};
+use crate::common::chance::Chance;
+use crate::scene::{Happening, Remains, Story, cut, told};
 use proptest::prelude::*;
 use std::fs;
 use std::path::PathBuf;
@@ -20,20 +21,20 @@ fn cases(usual: u32) -> ProptestConfig {
 fn lost_at_any_moment(chance: &mut Chance) -> (Story, Remains) {
     let story = Story::of_chance(chance);
     let events = story.events();
-    let remains = Remains::of(&story, &events[..=chance.below(events.len())]);
+    let remains = Remains::of(&story, &events[..=chance.place(events.len())]);
     (story, remains)
 }
 
 /// Does one bad thing to the bundle.
 fn damage(remains: &Remains, chance: &mut Chance) {
     let files: Vec<PathBuf> = remains.files().into_keys().collect();
-    let path = &files[chance.below(files.len())];
+    let path = &files[chance.place(files.len())];
     let length = fs::metadata(path).expect("a file").len();
-    match chance.below(6) {
+    match chance.place(6) {
         0 => fs::remove_file(path).expect("the file can be removed"),
         1 => fs::remove_dir_all(remains.wire()).or_else(|_| fs::remove_file(path)).expect("gone"),
-        2 | 3 => cut(path, chance.below(length as usize + 1) as u64),
-        _ => flip(path, 1 + chance.below(20), chance),
+        2 | 3 => cut(path, chance.place(length as usize + 1) as u64),
+        _ => flip(path, 1 + chance.place(20), chance),
     }
 }
 
@@ -42,7 +43,7 @@ fn flip(path: &PathBuf, bits: usize, chance: &mut Chance) {
     let mut bytes = fs::read(path).expect("a file");
     let used = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     for _ in 0..bits.min(used) {
-        bytes[chance.below(used)] ^= 1 << chance.below(8);
+        bytes[chance.place(used)] ^= 1 << chance.place(8);
     }
     fs::write(path, bytes).expect("the file can be written");
 }
@@ -95,7 +96,7 @@ proptest! {
         let length = fs::metadata(remains.log()).expect("a log").len();
         let log = fs::read_to_string(remains.log()).expect("a log");
         let first = log.find('\n').expect("a first line") + 1;
-        cut(&remains.log(), (first + chance.below(length as usize - first + 1)) as u64);
+        cut(&remains.log(), (first + chance.place(length as usize - first + 1)) as u64);
         let state = finish_twice(&remains).expect("a bundle that can be finished");
         let events = remains.events();
         prop_assert_eq!(told(&events), told(&story.events()));
@@ -113,14 +114,14 @@ proptest! {
         let (mut story, _) = lost_at_any_moment(chance);
         story.happenings.retain(|happening| !matches!(happening, Happening::Own(event) if event.kind.name() == "commandExited"));
         let events = story.events();
-        let begun = events.len().min(1 + chance.below(20));
+        let begun = events.len().min(1 + chance.place(20));
         let (one, other) = (Remains::of(&story, &events[..begun]), Remains::of(&story, &events[..begun]));
         let torn = chance.one_in(2).then(|| fs::remove_file(one.wire().join("control")).and_then(|()| fs::remove_file(other.wire().join("control"))));
         prop_assert!(torn.is_none_or(|removed| removed.is_ok()));
         one.finish().expect("a bundle that can be finished");
         let whole = fs::read(one.log()).expect("the log");
         let before = fs::metadata(other.log()).expect("the log").len() as usize;
-        let end = before + chance.below(whole.len() - before);
+        let end = before + chance.place(whole.len() - before);
         fs::write(other.log(), &whole[..end]).expect("the log can be written");
         other.finish().expect("a bundle that can be finished");
         let again = fs::read(other.log()).expect("the log");
@@ -132,7 +133,7 @@ proptest! {
     fn no_damage_makes_a_state_too_good(seed: u64) {
         let chance = &mut Chance(seed);
         let (story, remains) = lost_at_any_moment(chance);
-        for _ in 0..=chance.below(3) {
+        for _ in 0..=chance.place(3) {
             damage(&remains, chance);
         }
         if let Some(state) = finish_twice(&remains) {
@@ -151,7 +152,7 @@ proptest! {
         if chance.one_in(2) {
             fs::remove_dir_all(remains.wire()).expect("the wire can be removed");
         }
-        for _ in 0..=chance.below(3) {
+        for _ in 0..=chance.place(3) {
             damage(&remains, chance);
         }
         if let Some(state) = finish_twice(&remains) {

@@ -1,6 +1,7 @@
 //! A job as its runner would have put it on record, up to any moment: a real log, real records on a wire, a real control
 //! page.
 
+use crate::common::chance::Chance;
 use crate::segments::Chain;
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,22 +27,6 @@ pub const START: u64 = 5_000_000_000;
 pub const COMMAND: u32 = 4001;
 /// Why the bundles here were not finished by their runner.
 pub const LOST: &str = "the runner was lost";
-
-/// Chance from a seed (splitmix64), so that a failure can be repeated.
-pub struct Chance(pub u64);
-
-impl Chance {
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
-    }
-
-    pub fn one_in(&mut self, bound: usize) -> bool {
-        self.below(bound) == 0
-    }
-}
 
 pub fn header() -> JobStarted {
     let header = serde_json::json!({
@@ -139,19 +124,19 @@ impl Story {
     /// Some story: up to three processes, some with one number, their builds woven into each other.
     pub fn of_chance(chance: &mut Chance) -> Self {
         let mut story = Self::begin();
-        let mut actors: Vec<Actor> = (0..=chance.below(3))
-            .map(|i| Actor::new(process(COMMAND + chance.below(2) as u32, i as u64)))
+        let mut actors: Vec<Actor> = (0..=chance.place(3))
+            .map(|i| Actor::new(process(COMMAND + chance.place(2) as u32, i as u64)))
             .collect();
         let mut asked = false;
-        for _ in 0..chance.below(120) {
+        for _ in 0..chance.place(120) {
             if !asked && chance.one_in(40) {
                 story.request();
                 asked = true;
             }
-            let actor = chance.below(actors.len());
+            let actor = chance.place(actors.len());
             actors[actor].act(&mut story, chance, asked);
         }
-        match chance.below(4) {
+        match chance.place(4) {
             0 => story.exit(0),
             1 => story.exit(1),
             _ => &mut story,
@@ -257,9 +242,9 @@ impl Actor {
             }
         } else {
             let (build, open) = (self.build, self.open.last().copied());
-            match (chance.below(12), open) {
+            match (chance.place(12), open) {
                 (0..3, _) | (3..8, None) => {
-                    let name = NAMES[chance.below(NAMES.len())];
+                    let name = NAMES[chance.place(NAMES.len())];
                     self.open.push(name);
                     story.tell(process, build, start(name, open));
                 }
@@ -272,7 +257,7 @@ impl Actor {
                     story.tell(process, build, Body::PhaseFinish { name: name.into() });
                 }
                 (8, _) => {
-                    let text = "Error Code 4: ".to_owned() + &"x".repeat(chance.below(300));
+                    let text = "Error Code 4: ".to_owned() + &"x".repeat(chance.place(300));
                     let message = Body::Message { severity: Severity::Error, text, truncated: false };
                     story.tell(process, build, message);
                 }

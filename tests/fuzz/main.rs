@@ -5,16 +5,9 @@ mod targets;
 
 use std::fs;
 use std::path::PathBuf;
-use targets::seeds::{self, Chance};
+use targets::chance::{Chance, setting};
+use targets::seeds;
 use targets::{ALL, Target};
-
-/// Changes to the seeds of each target.
-fn rounds() -> usize {
-    std::env::var("STUCKPROOF_SOAK_ROUNDS")
-        .ok()
-        .and_then(|rounds| rounds.parse().ok())
-        .map_or(400, |r: usize| r * 40)
-}
 
 fn target(name: &str) -> Target {
     ALL.into_iter().find(|(known, _)| *known == name).expect("it is a target").1
@@ -23,14 +16,14 @@ fn target(name: &str) -> Target {
 /// One or two small changes, some of them with a word of the dictionary.
 fn changed(seed: &[u8], words: &[String], chance: &mut Chance) -> Vec<u8> {
     let mut bytes = seed.to_vec();
-    for _ in 0..=chance.below(2) {
-        let at = chance.below(bytes.len() + 1);
-        let end = (at + chance.below(9)).min(bytes.len());
-        match chance.below(5) {
+    for _ in 0..=chance.place(2) {
+        let at = chance.place(bytes.len() + 1);
+        let end = (at + chance.place(9)).min(bytes.len());
+        match chance.place(5) {
             0 => bytes.truncate(at),
             1 => drop(bytes.drain(at..end)),
-            2 => drop(bytes.splice(at..end, words[chance.below(words.len())].bytes())),
-            3 => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = chance.below(256) as u8),
+            2 => drop(bytes.splice(at..end, words[chance.place(words.len())].bytes())),
+            3 => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = chance.place(256) as u8),
             _ => drop(bytes.splice(at..at, bytes[at..end].to_vec().repeat(3))),
         }
     }
@@ -45,10 +38,10 @@ fn smoke(name: &str) {
     }
     run(&[]);
     let words: Vec<String> = seeds::words().into_iter().collect();
-    let seed = std::env::var("STUCKPROOF_SOAK_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
-    let mut chance = Chance(seed);
-    for _ in 0..rounds() {
-        let bytes = changed(&seeds[chance.below(seeds.len())], &words, &mut chance);
+    let mut chance = Chance(setting("STUCKPROOF_SOAK_SEED", 1));
+    // Changes to the seeds.
+    for _ in 0..40 * setting("STUCKPROOF_SOAK_ROUNDS", 10) {
+        let bytes = changed(&seeds[chance.place(seeds.len())], &words, &mut chance);
         run(&bytes);
     }
 }

@@ -1,8 +1,8 @@
 //! A packed bundle that a stranger has changed: its compressed bytes, or the archive in them.
 
 use super::bundle::sealed;
+use super::chance::Chance;
 use super::changes::Bytes;
-use super::seeds::Chance;
 use std::fs;
 use std::io::{self, Write};
 use std::sync::LazyLock;
@@ -57,12 +57,12 @@ pub fn run(bytes: &[u8]) {
 
 /// A seed: a few changes, and nothing at all now and then.
 pub fn seed(chance: &mut Chance) -> Vec<u8> {
-    let mut seed = vec![chance.below(4) as u8];
-    for _ in 0..chance.below(3) {
-        let length = chance.below(12);
-        seed.extend((0..3).map(|_| chance.below(256) as u8));
+    let mut seed = vec![chance.place(4) as u8];
+    for _ in 0..chance.place(3) {
+        let length = chance.place(12);
+        seed.extend((0..3).map(|_| chance.place(256) as u8));
         seed.push(length as u8);
-        seed.extend((0..length).map(|_| b"\0/.0123\x28\xB5\x2F\xFDustar"[chance.below(16)]));
+        seed.extend((0..length).map(|_| b"\0/.0123\x28\xB5\x2F\xFDustar"[chance.place(16)]));
     }
     seed
 }

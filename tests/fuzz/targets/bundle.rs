@@ -1,7 +1,8 @@
 //! A sealed and signed bundle that a stranger has changed.
 
+use super::chance::Chance;
 use super::changes::Bytes;
-use super::seeds::{self, Chance};
+use super::seeds;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -170,11 +171,11 @@ impl Changes<'_> {
 /// A seed: a few changes, and nothing at all now and then.
 pub fn seed(chance: &mut Chance) -> Vec<u8> {
     let mut seed = Vec::new();
-    for _ in 0..chance.below(3) {
-        let length = chance.below(12);
-        seed.extend((0..4).map(|_| chance.below(256) as u8));
+    for _ in 0..chance.place(3) {
+        let length = chance.place(12);
+        seed.extend((0..4).map(|_| chance.place(256) as u8));
         seed.push(length as u8);
-        seed.extend((0..length).map(|_| b"{}[]\",:01nulltrue\n"[chance.below(18)]));
+        seed.extend((0..length).map(|_| b"{}[]\",:01nulltrue\n"[chance.place(18)]));
     }
     seed
 }

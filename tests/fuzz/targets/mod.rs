@@ -4,6 +4,8 @@
 
 pub mod archive;
 pub mod bundle;
+#[path = "../../common/chance.rs"]
+pub mod chance;
 mod changes;
 pub mod control;
 pub mod log;

@@ -1,5 +1,6 @@
 //! What fuzzing begins with: nothing of it is kept in the repository, all of it is made here.
 
+use super::chance::Chance;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
@@ -18,19 +19,6 @@ pub const JOB: &str = "bold-otter";
 pub const COMMAND: u32 = 4001;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(evidence::schema);
-
-/// Chance from a seed (splitmix64), so that a run can be repeated.
-pub struct Chance(pub u64);
-
-impl Chance {
-    /// A number below a bound.
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
-    }
-}
 
 /// The seeds of a target.
 pub fn of(target: &str) -> Vec<Vec<u8>> {
@@ -185,7 +173,7 @@ fn logs(chance: &mut Chance) -> Vec<Vec<u8>> {
     for _ in 0..20 {
         let mut log = begin.clone();
         for _ in 0..20 {
-            log.extend_from_slice(example(&kinds[chance.below(kinds.len())], chance).to_string().as_bytes());
+            log.extend_from_slice(example(&kinds[chance.place(kinds.len())], chance).to_string().as_bytes());
             log.push(b'\n');
         }
         logs.push(log);
@@ -203,21 +191,21 @@ fn example(schema: &Value, chance: &mut Chance) -> Value {
     }
     for list in ["enum", "oneOf", "anyOf"] {
         if let Some(choices) = schema[list].as_array() {
-            let choice = &choices[chance.below(choices.len())];
+            let choice = &choices[chance.place(choices.len())];
             return if list == "enum" { choice.clone() } else { example(choice, chance) };
         }
     }
     let kind = match &schema["type"] {
-        Value::Array(kinds) => kinds[chance.below(kinds.len())].as_str(),
+        Value::Array(kinds) => kinds[chance.place(kinds.len())].as_str(),
         kind => kind.as_str(),
     };
     match kind {
         Some("object") => object(schema, chance),
-        Some("array") => (0..chance.below(3)).map(|_| example(&schema["items"], chance)).collect(),
-        Some("string") => json!(["", "x", "/a/b", "SIGTERM", "error", "\u{1b}[31m"][chance.below(6)]),
-        Some("integer") => json!([0, 1, 2, 3, 200][chance.below(5)]),
+        Some("array") => (0..chance.place(3)).map(|_| example(&schema["items"], chance)).collect(),
+        Some("string") => json!(["", "x", "/a/b", "SIGTERM", "error", "\u{1b}[31m"][chance.place(6)]),
+        Some("integer") => json!([0, 1, 2, 3, 200][chance.place(5)]),
         Some("number") => json!(0.5),
-        Some("boolean") => json!(chance.below(2) == 0),
+        Some("boolean") => json!(chance.place(2) == 0),
         _ => Value::Null,
     }
 }

@@ -1,6 +1,7 @@
 //! Segments as a builder's process may leave them, and the log that is made of them.
 
-use super::seeds::{COMMAND, Chance, START};
+use super::chance::Chance;
+use super::seeds::{COMMAND, START};
 use super::segments::{Chain, segment};
 use std::fs;
 use std::path::Path;
@@ -99,5 +100,5 @@ fn balanced(events: &[Event]) {
 
 /// A seed with a bit of everything.
 pub fn seed(chance: &mut Chance) -> Vec<u8> {
-    (0..chance.below(400)).map(|_| chance.below(256) as u8).collect()
+    (0..chance.place(400)).map(|_| chance.place(256) as u8).collect()
 }
