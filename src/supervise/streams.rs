@@ -11,15 +11,20 @@ use rustix::fs::inotify;
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// Bytes carried at once.
 const CHUNK: usize = 256 * 1024;
-/// How long to sleep before looking again where the kernel gives no watch (the number of watches is limited).
+/// A file is watched only from this age on: the kernel may take 15 ms to end a watch, which is more than a short command
+/// runs.
+const UNWATCHED: Duration = Duration::from_millis(500);
+/// How long to sleep before looking again at a file that is not watched: not yet, or not at all, since the number of
+/// watches is limited.
 const BLIND_WAIT: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
 
 /// One of our own output streams.
@@ -55,9 +60,19 @@ pub struct Output {
     path: PathBuf,
     writer: File,
     reader: File,
-    watch: Option<OwnedFd>,
     target: Target,
     kept: bool,
+}
+
+/// What tells that a file grows.
+#[derive(Debug)]
+enum Watch {
+    /// Nothing until then.
+    From(Instant),
+    /// This becomes readable.
+    By(OwnedFd),
+    /// Nothing ever will.
+    Never,
 }
 
 impl Output {
@@ -67,11 +82,10 @@ impl Output {
         // Writable, since a hole can only be punched through such a handle.
         let reader = File::options().read(true).write(true).open(path);
         let reader = reader.map_err(|e| FsError::new("open", path, e))?;
-        let watch = watch(path);
         if !kept {
             std::fs::remove_file(path).map_err(|e| FsError::new("remove", path, e))?;
         }
-        Ok(Self { path: path.to_path_buf(), writer, reader, watch, target, kept })
+        Ok(Self { path: path.to_path_buf(), writer, reader, target, kept })
     }
 
     /// One more handle for the command to write to.
@@ -87,7 +101,7 @@ impl Output {
         let ended = Arc::new(AtomicBool::new(false));
         let carried = Carried::default();
         let mut work = Carrier {
-            watch: self.watch,
+            watch: Watch::From(Instant::now() + UNWATCHED),
             ended: Arc::clone(&ended),
             file: self.reader,
             stop_seen,
@@ -106,11 +120,17 @@ impl Output {
     }
 }
 
-/// A watch that becomes readable when the file grows.
-fn watch(path: &Path) -> Option<OwnedFd> {
-    let watch = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK).ok()?;
-    inotify::add_watch(&watch, path, inotify::WatchFlags::MODIFY).ok()?;
-    Some(watch)
+impl Watch {
+    /// Of an open file, which may have no name any more.
+    fn of(file: &File) -> Self {
+        let begin = || -> Result<OwnedFd, Errno> {
+            let watch = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+            let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+            inotify::add_watch(&watch, path, inotify::WatchFlags::MODIFY)?;
+            Ok(watch)
+        };
+        begin().map_or(Self::Never, Self::By)
+    }
 }
 
 /// The handle of a thread that carries one file.
@@ -149,7 +169,7 @@ impl Drop for Pump {
 
 struct Carrier {
     file: File,
-    watch: Option<OwnedFd>,
+    watch: Watch,
     ended: Arc<AtomicBool>,
     stop_seen: OwnedFd,
     target: Target,
@@ -185,16 +205,18 @@ impl Carrier {
         }
     }
 
-    fn wait(&self) {
+    fn wait(&mut self) {
         let stop = PollFd::new(&self.stop_seen, PollFlags::IN);
         match &self.watch {
-            Some(watch) => {
+            // What came before the watch is looked for once more.
+            Watch::From(at) if Instant::now() >= *at => self.watch = Watch::of(&self.file),
+            Watch::By(watch) => {
                 let _ = rustix::event::poll(&mut [PollFd::new(watch, PollFlags::IN), stop], None);
                 let mut events = [0_u8; 4096];
                 // Only the fact that there are some is of interest.
                 let _ = rustix::io::read(watch, &mut events[..]);
             }
-            None => {
+            Watch::From(_) | Watch::Never => {
                 let _ = rustix::event::poll(&mut [stop], Some(&BLIND_WAIT));
             }
         }

@@ -112,14 +112,21 @@ fn a_reader_that_dies_does_not_kill_the_command() {
 
 #[test]
 fn output_comes_while_the_command_runs() {
-    let place = Place::new();
-    let mut child =
-        place.run(&[], "echo first; while [ ! -e go ]; do sleep 0.01; done; echo second").spawn().unwrap();
-    let mut first = [0; 6];
-    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
-    assert_eq!(&first, b"first\n");
-    fs::write(place.path("go"), "").unwrap();
-    assert_eq!(finish(child).stdout(), "second\n");
+    // The second line comes when the files are watched, which they are not from the beginning.
+    let script = "echo first; sleep 1; echo second; while [ ! -e go ]; do sleep 0.01; done; echo third";
+    for options in [&[][..], &["--no-output-copy"]] {
+        let place = Place::new();
+        let mut runner = place.run(options, script).spawn().unwrap();
+        let mut out = runner.stdout.take().unwrap();
+        let mut early = [0; 13];
+        out.read_exact(&mut early).unwrap();
+        assert_eq!(&early, b"first\nsecond\n");
+        fs::write(place.path("go"), "").unwrap();
+        let mut rest = String::new();
+        out.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "third\n");
+        assert!(end_of(&mut runner).success());
+    }
 }
 
 #[test]
