@@ -49,7 +49,10 @@ pub fn write<W: Write>(bundle: &Path, name: &str, out: W) -> Result<W, ArchiveEr
         Ok(_) => Some(Part::open(&beside, format!("{name}{ADDENDA}"), &mut entries)?),
         Err(_) => None,
     };
-    entries.retain(|_, (root, file)| *root == own.root || !addendum::is_unfinished(file));
+    let is_added = |root: &String| *root != own.root;
+    let files = entries.values().filter(|(root, _)| is_added(root)).map(|(_, file)| file.clone());
+    let unfinished = addendum::unfinished(&files.collect::<Vec<_>>());
+    entries.retain(|_, (root, file)| !(is_added(root) && unfinished.contains(file)));
     let failed = |source| ArchiveError::Io { path: bundle.to_owned(), source };
     let mut frame = zstd::Encoder::new(out, LEVEL).map_err(failed)?;
     // The frame's beginning is the same whatever the library would choose.

@@ -8,6 +8,7 @@ use crate::fsio::{FsError, unfinished_name, write_all_atomic};
 use crate::sign::{Envelope, SigningKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -106,14 +107,18 @@ pub fn signature_name(number: u32) -> String {
     format!("{number:04}.sig.json")
 }
 
-/// Whether a file is what a writer of addenda has begun, or has left when it was killed: it says nothing yet.
+/// What of the files in the folder says nothing yet, since a writer has only begun it, or was killed: those that have not got
+/// their names, and the signature of the next addendum, which comes before it.
 #[must_use]
-pub fn is_unfinished(file: &str) -> bool {
+pub fn unfinished(files: &[String]) -> BTreeSet<String> {
+    let there: BTreeSet<&str> = files.iter().map(String::as_str).collect();
+    let next = (1..=MOST as u32).find(|number| !there.contains(name(*number).as_str())).map(signature_name);
     let of_one = |name: &str| {
         let number = name.strip_suffix(".sig.json").or_else(|| name.strip_suffix(".json"));
         number.is_some_and(|number| number.len() == 4 && number.bytes().all(|digit| digit.is_ascii_digit()))
     };
-    unfinished_name(file).is_some_and(of_one)
+    let begun = |file: &String| unfinished_name(file).is_some_and(of_one) || Some(file) == next.as_ref();
+    files.iter().filter(|file| begun(file)).cloned().collect()
 }
 
 /// What the signature of an addendum says.
@@ -169,7 +174,7 @@ pub fn add(
 fn sweep(folder: &Path) -> Result<(), FsError> {
     let listing = Folder::open(folder).and_then(|open| open.list());
     let files = listing.map_err(|e| FsError::new("list", folder, e))?.files;
-    for left in files.iter().filter(|file| is_unfinished(file)).map(|file| folder.join(file)) {
+    for left in unfinished(&files).iter().map(|file| folder.join(file)) {
         std::fs::remove_file(&left).map_err(|e| FsError::new("remove", &left, e))?;
     }
     Ok(())

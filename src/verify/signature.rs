@@ -145,7 +145,8 @@ pub(super) fn addenda(
     };
     // Somebody may be writing the next one, or was killed while writing it. Nobody writes in an archive.
     if !bundle.is_packed() {
-        listing.files.retain(|file| !addendum::is_unfinished(file));
+        let unfinished = addendum::unfinished(&listing.files);
+        listing.files.retain(|file| !unfinished.contains(file));
     }
     for odd in &listing.odd {
         faults.invalid(Rule::PlainFiles, &format!("{shown}/{}", odd.name), "", odd.what.in_words());

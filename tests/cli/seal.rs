@@ -138,7 +138,7 @@ fn addenda_lie_beside_the_bundle_and_are_listed() {
     assert!(said.contains("validation: pass: 0.76\\u{1b}[2J\n"), "{said}");
     assert!(said.contains("release from quarantine: fail"), "{said}");
     // What is being written, or was when its writer was killed, says nothing yet, and the next writer takes it away.
-    for left in ["0003.json.part-77", "0003.sig.json.part-77"] {
+    for left in ["0003.json.part-77", "0003.sig.json.part-77", "0003.sig.json"] {
         fs::write(place.path("bundle.addenda").join(left), "{").unwrap();
     }
     place.verb(&["verify", "bundle"]).assert_code(0);
@@ -146,7 +146,7 @@ fn addenda_lie_beside_the_bundle_and_are_listed() {
     place.verb(&["verify", "bundle.tar.zst"]).assert_code(0);
     place.verb(&add).assert_code(0);
     assert_eq!(names(&place.path("bundle.addenda")), ["0001.json", "0002.json", "0003.json"]);
-    for odd in ["0004.json.part-", "0004.json.part-7x", "notes.json.part-7", "0004.json"] {
+    for odd in ["0004.json.part-", "0004.json.part-7x", "notes.json.part-7", "0004.json", "0005.sig.json"] {
         let odd = place.path("bundle.addenda").join(odd);
         fs::write(&odd, "{").unwrap();
         place.verb(&["verify", "bundle"]).assert_code(2);
