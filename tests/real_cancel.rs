@@ -217,17 +217,31 @@ fn by_stdin_closing() {
     assert_agrees(&outside, "api", "stdin closed", 1);
 }
 
+/// How long after its command's start a build is half a second into the long step, on this machine: nanoseconds.
+fn way_into_the_step() -> u64 {
+    let InsideTheStep { job, command_exit, listener, .. } = InsideTheStep::begin(&[]);
+    let started = job.wait_for_event("commandStarted")["t"].as_u64().expect("a time");
+    let way = now_ns() - started;
+    job.signal(Signal::KILL);
+    job.end_of_the_killed();
+    command_exit.join().expect("the watcher does not panic");
+    listener.stop();
+    way
+}
+
 #[test]
 fn by_the_deadline() {
-    const DEADLINE_NS: u64 = 8_000_000_000;
+    // Inside the step, and long before its end, on a fast machine and on a slow one.
+    let deadline_ms = (way_into_the_step() + 1_500_000_000) / 1_000_000;
     let before = now_ns();
-    let inside = InsideTheStep::begin(&["--deadline", "8s"]);
+    let inside = InsideTheStep::begin(&["--deadline", &format!("{deadline_ms}ms")]);
     let started = inside.job.wait_for_event("commandStarted")["t"].as_u64().expect("a time");
     let seen = now_ns();
     assert!((before..seen).contains(&started));
-    while now_ns() < started + DEADLINE_NS {
+    let due = started + deadline_ms * 1_000_000;
+    while now_ns() < due {
         std::thread::sleep(Duration::from_millis(1));
     }
-    let outside = inside.observe((started + DEADLINE_NS, started + DEADLINE_NS));
+    let outside = inside.observe((due, due));
     assert_agrees(&outside, "service", "deadline", 124);
 }

@@ -1,7 +1,7 @@
 //! What stood around a build when it began: machine, container, limits, GPUs, CI job, environment, `TensorRT` files.
 //!
-//! It is read beside the command's start and holds nothing up: what cannot be read is recorded as such with its reason,
-//! and a driver that does not answer costs the job no time.
+//! It is read before the command starts, for as long as that takes a machine that answers: what cannot be read is recorded as
+//! such with its reason, and a driver that does not answer costs the job a fifth of a second and no more.
 
 mod cgroup;
 mod ci;
@@ -32,6 +32,9 @@ pub const BASELINE: &str = "baseline.json";
 
 /// How long the rest waits for the GPU before it is written without it.
 const GPU_PATIENCE: Duration = Duration::from_millis(200);
+/// How long the command waits for the rest: a machine that is busy with other work is slow to tell, and a file system that does
+/// not answer must not keep a build from its start.
+const START_PATIENCE: Duration = Duration::from_secs(2);
 /// How long the end of a job waits for a driver that has not answered yet.
 const END_PATIENCE: Duration = Duration::from_millis(300);
 /// More than any baseline has; a longer file is not read.
@@ -55,6 +58,7 @@ impl Nulls {
 /// A recording that goes on beside the job.
 #[derive(Debug)]
 pub struct Recording {
+    taken: Receiver<()>,
     over: Receiver<()>,
     file: Arc<File>,
 }
@@ -83,10 +87,15 @@ pub fn begin(bundle: &Path, header: &JobStarted, secrets: &Arc<Secrets>) -> io::
     let file = Arc::new(File { bundle: bundle.to_owned(), secrets, state: Mutex::default() });
     let (tell_gpu, gpu) = mpsc::channel();
     thread("stuckproof-gpu", move || drop(tell_gpu.send(gpu::read())))?;
-    let (tell, over) = mpsc::channel();
+    let (tell_taken, taken) = mpsc::channel();
+    let (tell_over, over) = mpsc::channel();
     let (header, own) = (header.clone(), Arc::clone(&file));
-    thread("stuckproof-baseline", move || record(&header, &own, &gpu, &tell))?;
-    Ok(Recording { over, file })
+    thread("stuckproof-baseline", move || {
+        record(&header, &own, &gpu, &tell_taken);
+        // Nobody listens any more where the job has ended before.
+        let _ = tell_over.send(());
+    })?;
+    Ok(Recording { taken, over, file })
 }
 
 fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
@@ -94,7 +103,7 @@ fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 }
 
 /// Writes the baseline as soon as everything is known, or without the GPU and again with it.
-fn record(header: &JobStarted, file: &File, gpu: &Receiver<(Gpu, Nulls)>, tell: &Sender<()>) {
+fn record(header: &JobStarted, file: &File, gpu: &Receiver<(Gpu, Nulls)>, taken: &Sender<()>) {
     let (mut baseline, nulls) = gather(header);
     let unanswered = || {
         let mut nulls = Nulls::default();
@@ -103,12 +112,13 @@ fn record(header: &JobStarted, file: &File, gpu: &Receiver<(Gpu, Nulls)>, tell: 
     };
     let early = gpu.recv_timeout(GPU_PATIENCE).ok();
     let late = early.is_none();
-    file.write(header, &mut baseline, &nulls, early.unwrap_or_else(unanswered));
+    let now = Mono::now();
+    // What is left is to write it, which the command need not wait for.
+    let _ = taken.send(());
+    file.write(header, now, &mut baseline, &nulls, early.unwrap_or_else(unanswered));
     if late && let Ok(found) = gpu.recv() {
-        file.write(header, &mut baseline, &nulls, found);
+        file.write(header, Mono::now(), &mut baseline, &nulls, found);
     }
-    // Nobody listens any more where the job has ended before.
-    let _ = tell.send(());
 }
 
 fn gather(header: &JobStarted) -> (Baseline, Nulls) {
@@ -146,11 +156,11 @@ impl File {
     fn write(
         &self,
         header: &JobStarted,
+        now: Mono,
         baseline: &mut Baseline,
         nulls: &Nulls,
         (gpu, gpu_nulls): (Gpu, Nulls),
     ) {
-        let now = Mono::now();
         (baseline.at, baseline.t_ns) = (header.anchor().rfc3339(now), now.0);
         baseline.gpu = gpu;
         baseline.nulls = nulls.0.clone();
@@ -179,6 +189,11 @@ impl File {
 }
 
 impl Recording {
+    /// Waits until the surroundings are known, the GPUs perhaps excepted, so that they were before the first phase.
+    pub fn wait(&self) {
+        let _ = self.taken.recv_timeout(START_PATIENCE);
+    }
+
     /// The job has ended: waits a moment for what is missing. Nothing is written to the bundle after this.
     ///
     /// # Errors
@@ -259,10 +274,10 @@ mod tests {
         let file =
             File { bundle: folder.path().to_owned(), secrets: Arc::default(), state: Mutex::default() };
         let (tell_gpu, gpu) = mpsc::channel();
-        let (tell, over) = mpsc::channel();
+        let (tell_taken, taken) = mpsc::channel();
         std::thread::scope(|scope| {
             let file = &file;
-            scope.spawn(move || record(&header(), file, &gpu, &tell));
+            let recording = scope.spawn(move || record(&header(), file, &gpu, &tell_taken));
             let start = std::time::Instant::now();
             while !folder.path().join(BASELINE).exists() {
                 assert!(start.elapsed() < Duration::from_secs(30), "nothing was written");
@@ -273,7 +288,8 @@ mod tests {
             assert!(early.nulls["gpu"].contains("not answered"), "{:?}", early.nulls);
             let found = Gpu { usable: Some(true), ..Gpu::default() };
             tell_gpu.send((found, Nulls::default())).unwrap();
-            over.recv().unwrap();
+            recording.join().unwrap();
+            assert_eq!(taken.iter().count(), 1, "the command did not wait for the driver");
         });
         let late = load(folder.path()).unwrap();
         assert_eq!(late.gpu.usable, Some(true));
@@ -289,7 +305,7 @@ mod tests {
             state: Mutex::new(State { closed: true, unwritten: None }),
         };
         let (mut baseline, nulls) = gather(&header());
-        file.write(&header(), &mut baseline, &nulls, (Gpu::default(), Nulls::default()));
+        file.write(&header(), Mono::now(), &mut baseline, &nulls, (Gpu::default(), Nulls::default()));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 

@@ -271,6 +271,7 @@ impl Begun {
     fn run(self) -> Left {
         let Self { job, baseline, history, key } = self;
         let key = key.as_deref();
+        baseline.wait();
         // What cannot be written then is written at the end, or is an error there.
         let mut finished = job.run(Box::new(|bundle: &Path| drop(evidence::write_so_far(bundle))));
         let recorded = baseline.finish().map_err(|e| e.to_string());
