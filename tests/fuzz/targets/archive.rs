@@ -2,7 +2,7 @@
 
 use super::bundle::sealed;
 use super::chance::Chance;
-use super::changes::Bytes;
+use super::changes::{self, Bytes};
 use std::fs;
 use std::io::{self, Write};
 use std::sync::LazyLock;
@@ -55,14 +55,9 @@ pub fn run(bytes: &[u8]) {
     assert!(good || packed != original.packed, "{:?}", report.faults);
 }
 
-/// A seed: a few changes, and nothing at all now and then.
+/// A seed: what is changed, and a few changes.
 pub fn seed(chance: &mut Chance) -> Vec<u8> {
     let mut seed = vec![chance.place(4) as u8];
-    for _ in 0..chance.place(3) {
-        let length = chance.place(12);
-        seed.extend((0..3).map(|_| chance.place(256) as u8));
-        seed.push(length as u8);
-        seed.extend((0..length).map(|_| b"\0/.0123\x28\xB5\x2F\xFDustar"[chance.place(16)]));
-    }
+    changes::seed(&mut seed, 3, b"\0/.0123\x28\xB5\x2F\xFDustar", chance);
     seed
 }

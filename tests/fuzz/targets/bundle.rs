@@ -1,7 +1,7 @@
 //! A sealed and signed bundle that a stranger has changed.
 
 use super::chance::Chance;
-use super::changes::Bytes;
+use super::changes::{self, Bytes};
 use super::seeds;
 use std::collections::BTreeMap;
 use std::fs;
@@ -168,14 +168,9 @@ impl Changes<'_> {
     }
 }
 
-/// A seed: a few changes, and nothing at all now and then.
+/// A seed: a few changes, each to a file.
 pub fn seed(chance: &mut Chance) -> Vec<u8> {
     let mut seed = Vec::new();
-    for _ in 0..chance.place(3) {
-        let length = chance.place(12);
-        seed.extend((0..4).map(|_| chance.place(256) as u8));
-        seed.push(length as u8);
-        seed.extend((0..length).map(|_| b"{}[]\",:01nulltrue\n"[chance.place(18)]));
-    }
+    changes::seed(&mut seed, 4, b"{}[]\",:01nulltrue\n", chance);
     seed
 }

@@ -1,5 +1,7 @@
 //! Changes to a file, as the bytes of a fuzzer say them.
 
+use super::chance::Chance;
+
 /// The bytes that are left.
 pub struct Bytes<'a>(pub &'a [u8]);
 
@@ -45,5 +47,16 @@ impl Change {
             4 => file.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << (self.length % 8)),
             _ => file.clone_from(&self.payload),
         }
+    }
+}
+
+/// Appends a few changes, and none at all now and then: each with so many bytes before its length, and with a payload of
+/// these letters.
+pub fn seed(seed: &mut Vec<u8>, before: usize, letters: &[u8], chance: &mut Chance) {
+    for _ in 0..chance.place(3) {
+        let length = chance.place(12);
+        seed.extend((0..before).map(|_| chance.place(256) as u8));
+        seed.push(length as u8);
+        seed.extend((0..length).map(|_| chance.one_of(letters)));
     }
 }
